@@ -1,0 +1,43 @@
+# make demo | test | test-slow | bench | lint | docs | results
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := $(shell find src -name '*.py')
+
+.PHONY: demo test test-slow bench lint docs results clean
+
+demo: .venv/.package
+	$(BIN)/python examples/demo.py --output demo
+
+test: .venv/.package
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+
+test-slow: .venv/.package
+	$(BIN)/python -m pytest -n 0 -m slow --timeout 3600 tests
+
+bench: .venv/.package
+	$(BIN)/python benchmarks/run.py
+
+lint: .venv/.package
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: .venv/.package
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+results: .venv/.package
+	$(BIN)/python benchmarks/paper_knn.py
+
+# What we depend on changes seldom; the package itself is installed again when its source changes,
+# so that tests run against the built wheel.
+.venv/.dependencies: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt '.[all,dev]'
+	touch $@
+
+.venv/.package: .venv/.dependencies README.md LICENSE $(SOURCES)
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	touch $@
+
+clean:
+	rm -rf .venv build dist demo docs/_build

@@ -1,0 +1,320 @@
+"""Boosted trees from complementary labels, every number of trees from one fit a learning rate."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _path, labels, metrics
+from ._extras import require
+from ._random import as_generator
+from ._typing import AnyArray, FloatArray, IntArray, Seed
+from .classifiers import ComplementaryClassifier
+from .decode import Method
+
+__all__ = ["CPEBoostingClassifierCV"]
+
+_ROWS_FOR_THREADS = 10_000
+_WINDOW = 5  # candidates over which the fall of the validation loss is measured
+
+
+class CPEBoostingClassifierCV(ComplementaryClassifier):
+    """The paper's CPE-GBDT: LightGBM learns q; learning rate and number of trees by SCEL.
+
+    One fit a learning rate gives the held-out SCEL of every number of trees on the way. The
+    features are binned once for all rates. A rate stops early when it can no longer win: when
+    even going on to fall as fast as over the last 25 trees or so, it would end above the best
+    SCEL found so far. (That is exact while the loss falls ever more slowly, as it does but for
+    noise; ``early_stopping=False`` runs all.) The best pair is then fitted to all rows.
+
+    Parameters
+    ----------
+    learning_rates : list of float, optional
+        Candidates; by default 0.01, 0.025, 0.05 and 0.1.
+    n_estimators : list of int, optional
+        Candidates for the number of boosting rounds (each grows a tree for every class); by
+        default 5, 10, …, 500.
+    transition : "uniform" or array-like of shape (K, K)
+        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
+    decoder : {"l1", "l2", "max", "likelihood"} or callable
+        See `ybar.decode.decode`.
+    classes : array-like of shape (K,), optional
+        All classes, in the order of the rows of T. Needed when some class never occurs as a
+        complementary label; otherwise the sorted values of y.
+    validation_fraction : float
+        Share of the rows held out, at random, to choose.
+    cv : int, splitter or iterable of (train, validation) indices, optional
+        Held-out parts of your own instead; the SCEL is that of all their labels together.
+    early_stopping : bool
+        Whether rates that can no longer win stop.
+    lightgbm_params : dict, optional
+        Further parameters of LightGBM, such as ``{"num_leaves": 15, "max_bin": 63}``.
+    random_state : int, Generator, RandomState or None
+    n_jobs : int or None
+        Threads, -1 for all cores. None is all cores from 10,000 rows on and one thread below,
+        where more get in each other's way. The result does not depend on it.
+    verbose : bool
+        Whether to show a progress bar (with rich).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    transition_ : ndarray of shape (K, K)
+    cv_results_ : dict
+        The paths: ``param_learning_rate``, ``param_n_estimators``, ``scel``, ``scel_std_error``
+        (NaN where a rate had stopped) and scikit-learn's ``params``, ``mean_test_score``,
+        ``rank_test_score``.
+    best_params_, best_index_, best_score_ : as in ``GridSearchCV``
+    model_ : str
+        The fitted booster in LightGBM's text form.
+    seen_classes_ : ndarray
+        Indices into ``classes_`` of the classes that occur in y: the columns of the booster.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> from ybar import CPEBoostingClassifierCV, datasets, labels, transition
+    >>> d = datasets.load("digits")
+    >>> T = transition.strong(10, random_state=0)
+    >>> y_comp = labels.draw(d.y_train, T, random_state=0)
+    >>> clf = CPEBoostingClassifierCV(
+    ...     learning_rates=[0.1], n_estimators=[10, 20, 30], transition=T, random_state=0
+    ... ).fit(d.X_train, y_comp)
+    >>> bool((clf.predict(d.X_test) == d.y_test).mean() > 0.7)
+    True
+    """
+
+    cv_results_: dict[str, Any]
+    best_params_: dict[str, Any]
+    best_index_: int
+    best_score_: float
+    model_: str
+    seen_classes_: IntArray
+
+    def __init__(
+        self,
+        learning_rates: ArrayLike | None = None,
+        n_estimators: ArrayLike | None = None,
+        *,
+        transition: ArrayLike = "uniform",
+        decoder: Method = "l1",
+        classes: ArrayLike | None = None,
+        validation_fraction: float = 0.1,
+        cv: Any = None,
+        early_stopping: bool = True,
+        lightgbm_params: dict[str, Any] | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.learning_rates = learning_rates
+        self.n_estimators = n_estimators
+        self.transition = transition
+        self.decoder = decoder
+        self.classes = classes
+        self.validation_fraction = validation_fraction
+        self.cv = cv
+        self.early_stopping = early_stopping
+        self.lightgbm_params = lightgbm_params
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose by SCEL on held-out complementary labels, then fit all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+            NaN is a value of its own to LightGBM, and allowed.
+        y : array-like of shape (N,), or boolean array of shape (N, K)
+            Complementary labels: classes the rows are said not to be.
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        self
+        """
+        lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
+        X = validate_data(self, X, ensure_min_samples=2, ensure_all_finite="allow-nan")
+        codes, weights = self._check_fit(X, y, sample_weight)
+        rates, counts = self._candidates()
+        generator = as_generator(self.random_state)
+        parts = _path.splits(len(X), self.cv, self.validation_fraction, generator)
+        self.seen_classes_ = np.unique(labels.pairs(codes, len(self.classes_))[1])
+        params = self._params(len(X), int(generator.integers(2**31)))
+        numbers = _path.as_float(X)
+
+        def dataset(part: IntArray, reference: Any = None) -> _Samples:
+            row, k = labels.pairs(codes[part], len(self.classes_))
+            rows, k = part[row], np.searchsorted(self.seen_classes_, k)
+            weight = None if weights is None else weights[rows]
+            binned = lightgbm.Dataset(
+                numbers[rows], k, reference=reference, weight=weight, params=params
+            )
+            return _Samples(binned.construct(), k, rows)
+
+        trains = [dataset(train) for train, _ in parts]
+        validations = [
+            dataset(validation, reference=train.binned)
+            for train, (_, validation) in zip(trains, parts, strict=True)
+        ]
+
+        def boosters(rate: float) -> list[Any]:
+            made = []
+            for train, validation in zip(trains, validations, strict=True):
+                booster = lightgbm.Booster({**params, "learning_rate": rate}, train.binned)
+                made.append(booster.add_valid(validation.binned, "validation"))
+            return made
+
+        def held_out_scel(fitted: list[Any]) -> tuple[float, float]:
+            losses = [
+                _validation_losses(booster, validation.k)
+                for booster, validation in zip(fitted, validations, strict=True)
+            ]
+            rows = np.concatenate([validation.rows for validation in validations])
+            return metrics.mean_and_error(np.concatenate(losses), rows, len(X), weights)
+
+        scel = np.full((len(rates), len(counts)), np.nan)
+        std_error = np.full_like(scel, np.nan)
+        with _progress(self.verbose, len(rates) * counts[-1]) as advance:
+            # High rates reach their best soonest, and so give the low ones a mark to beat.
+            for i in np.argsort(rates)[::-1]:
+                fitted = boosters(rates[i])
+                for j, count in enumerate(counts):
+                    for _ in range(count - (counts[j - 1] if j else 0)):
+                        for booster in fitted:
+                            booster.update()
+                        advance(1)
+                    scel[i, j], std_error[i, j] = held_out_scel(fitted)
+                    if self.early_stopping and _cannot_win(scel[i], j, counts, np.nanmin(scel)):
+                        advance(counts[-1] - count)
+                        break
+        grid = [{"learning_rate": rate, "n_estimators": n} for rate in rates for n in counts]
+        self.cv_results_ = _path.results(grid, scel.ravel(), std_error.ravel())
+        self.best_index_ = int(np.nanargmin(scel))
+        self.best_params_ = grid[self.best_index_]
+        self.best_score_ = float(-scel.ravel()[self.best_index_])
+        best = lightgbm.train(
+            {**params, "learning_rate": self.best_params_["learning_rate"]},
+            dataset(np.arange(len(X))).binned,
+            num_boost_round=self.best_params_["n_estimators"],
+        )
+        self.model_ = best.model_to_string()
+        return self
+
+    def predict_complementary_proba(self, X: Any) -> FloatArray:
+        """Return q: the probability of each class as a complementary label.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Columns in the order of ``classes_``; 0 for classes that never occurred in y.
+        """
+        check_is_fitted(self, "model_")
+        numbers = _path.as_float(validate_data(self, X, reset=False, ensure_all_finite="allow-nan"))
+        q = np.zeros((len(numbers), len(self.classes_)))
+        q[:, self.seen_classes_] = _booster(self.model_).predict(
+            numbers, num_threads=self._threads(len(numbers))
+        )
+        return q
+
+    def _candidates(self) -> tuple[list[float], list[int]]:
+        rates, counts = self.learning_rates, self.n_estimators
+        rates = (0.01, 0.025, 0.05, 0.1) if rates is None else rates
+        counts = range(5, 501, 5) if counts is None else counts
+        return (
+            _path.check_candidates(rates, "learning_rates", float),
+            sorted(set(_path.check_candidates(counts, "n_estimators"))),
+        )
+
+    def _params(self, n_rows: int, seed: int) -> dict[str, Any]:
+        own = {
+            "objective": "multiclass",
+            "num_class": len(self.seen_classes_),
+            "metric": "None",
+            "verbosity": -1,
+            "seed": seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": self._threads(n_rows),
+        }
+        given = dict(self.lightgbm_params or {})
+        clash = sorted(set(given) & {*own, "learning_rate", "num_iterations", "n_estimators"})
+        if clash:
+            raise ValueError(
+                f"lightgbm_params must not set {clash[0]!r}, which the classifier sets itself; "
+                "use its own parameters (learning_rates, n_estimators, random_state, n_jobs)"
+            )
+        return {**own, **given}
+
+    def _threads(self, n_rows: int) -> int:
+        if self.n_jobs is None:
+            return 1 if n_rows < _ROWS_FOR_THREADS else int(effective_n_jobs(-1))
+        return int(effective_n_jobs(self.n_jobs))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class _Samples(NamedTuple):
+    """One row for each single complementary label, binned by LightGBM."""
+
+    binned: Any
+    k: IntArray
+    rows: IntArray
+
+
+@functools.lru_cache(maxsize=4)
+def _booster(text: str) -> Any:
+    """Return the booster that the text describes: a large one takes longer to read than to use."""
+    lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
+    return lightgbm.Booster(model_str=text)
+
+
+def _validation_losses(booster: Any, k: IntArray) -> FloatArray:
+    """Return -log q of each held-out label, from the predictions that the booster keeps."""
+    found: list[FloatArray] = []
+
+    def keep(q: AnyArray, _: Any) -> tuple[str, float, bool]:
+        chosen = q[np.arange(len(k)), k]
+        found.append(-np.log(np.maximum(chosen, metrics.SCORING_FLOOR)))
+        return "kept", 0.0, False
+
+    booster.eval_valid(keep)
+    return found[0]
+
+
+def _cannot_win(scel: FloatArray, j: int, counts: list[int], best: float) -> bool:
+    """Tell whether a path, falling as it last did, ends above the best SCEL found."""
+    start = j - _WINDOW
+    if start < 0:
+        return False
+    fall = max(0.0, (scel[start] - scel[j]) / (counts[j] - counts[start]))
+    return bool(scel[j] - fall * (counts[-1] - counts[j]) > best)
+
+
+@contextlib.contextmanager
+def _progress(show: bool, total: int) -> Iterator[Callable[[int], None]]:
+    if not show:
+        yield lambda _: None
+        return
+    progress = require("rich.progress", "cli", "verbose=True")
+    with progress.Progress() as bar:
+        task = bar.add_task("boosting rounds", total=total)
+        yield lambda rounds: bar.advance(task, rounds)

@@ -1,0 +1,278 @@
+"""The reduction itself: any probabilistic classifier, fitted to complementary labels, decoded."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+
+from . import decode, labels, metrics, transition
+from ._typing import AnyArray, FloatArray, IntArray
+
+__all__ = ["CPEClassifier", "ComplementaryClassifier"]
+
+
+class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What every classifier here has in common: from complementary probabilities to the rest.
+
+    A subclass has the parameters ``transition``, ``decoder`` and ``classes``, calls `_check_fit`
+    at the start of ``fit`` and defines ``predict_complementary_proba``.
+    """
+
+    transition: ArrayLike
+    decoder: decode.Method
+    classes: ArrayLike | None
+    classes_: AnyArray
+    transition_: FloatArray
+
+    def predict_complementary_proba(self, X: Any) -> FloatArray:
+        """Return q, the probability of each class as a complementary label."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the ordinary class of each row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
+        q = self.predict_complementary_proba(X)
+        return self.classes_[decode.decode(q, self.transition_, self.decoder)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the ordinary-class probabilities that explain the complementary ones best.
+
+        They are those of `ybar.decode.class_probabilities`, whatever the decoder: where T is not
+        uniform their largest entry can differ from `predict`, except with the "likelihood"
+        decoder.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+        """
+        return decode.class_probabilities(self.predict_complementary_proba(X), self.transition_)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return minus SCEL on complementary labels: what can be known without true labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+        y : array-like of shape (N,), or boolean array of shape (N, K)
+            Complementary labels, not ordinary ones.
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        float
+            Higher is better. Probabilities of 0 count as `ybar.metrics.SCORING_FLOOR`.
+        """
+        return metrics.scel_scorer(self, X, y, sample_weight)
+
+    def _check_fit(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> tuple[AnyArray, FloatArray | None]:
+        """Check what all classifiers take and set ``classes_`` and ``transition_``.
+
+        Returns the complementary labels as codes, and the weights if there are any.
+        """
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                "y are the complementary labels, one for each row of X"
+            )
+        decode.check_method(self.decoder, name="decoder")
+        codes, self.classes_ = labels.encode(y, self.classes)
+        n_rows, n_classes = _num_samples(X), len(self.classes_)
+        if n_rows != len(codes):
+            raise ValueError(
+                "X and y must have the same number of rows (inconsistent numbers of samples); "
+                f"got {n_rows} and {len(codes)}"
+            )
+        weights = None if sample_weight is None else metrics.check_weights(sample_weight, n_rows)
+        rows, indices = labels.pairs(codes, n_classes)
+        seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
+        if len(seen) < 2:
+            raise ValueError(
+                "y must hold at least two different complementary labels; got only one class, "
+                f"{self.classes_[seen[0]]!r}. Nothing can be told apart with it"
+            )
+        if n_rows < n_classes:
+            raise ValueError(
+                f"X must have at least as many rows as there are classes ({n_classes}); got "
+                f"n_samples = {n_rows}. Collect more rows or name fewer classes"
+            )
+        self.transition_ = transition.check(self.transition, n_classes, name="transition")
+        return codes, weights
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # y says what an example is not: fitted to ordinary labels the accuracy must be poor.
+        tags.classifier_tags.poor_score = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _has_predict_proba(estimator: Any) -> bool:
+    return hasattr(estimator, "predict_proba")
+
+
+class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignore[misc]
+    """Learn an ordinary classifier from complementary labels with any probabilistic classifier.
+
+    The base estimator learns P(ȳ given x) as if the complementary labels were ordinary ones; the
+    transition matrix T then decodes its probabilities into a class (the paper's CPE).
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``, optional
+        Any scikit-learn classifier or pipeline; by default ``LogisticRegression(max_iter=1000)``.
+    transition : "uniform" or array-like of shape (K, K)
+        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
+    decoder : {"l1", "l2", "max", "likelihood"} or callable
+        See `ybar.decode.decode`.
+    classes : array-like of shape (K,), optional
+        All classes, in the order of the rows of T. Needed when some class never occurs as a
+        complementary label; otherwise the sorted values of y.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    transition_ : ndarray of shape (K, K)
+    estimator_ : the fitted base estimator, whose classes are those that occur in y
+    seen_classes_ : ndarray
+        Indices into ``classes_`` of the classes that occur in y: the classes of ``estimator_``.
+    n_features_in_ : int
+        If the base estimator has it.
+    feature_names_in_ : ndarray
+        If the base estimator has it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ybar import CPEClassifier, labels, transition
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    >>> clf = CPEClassifier().fit(X, y_comp)
+    >>> bool((clf.predict(X) == y).mean() > 0.7)
+    True
+    """
+
+    estimator_: Any
+    seen_classes_: IntArray
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        transition: ArrayLike = "uniform",
+        decoder: decode.Method = "l1",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.transition = transition
+        self.decoder = decoder
+        self.classes = classes
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to complementary labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or whatever the base estimator takes, N rows
+        y : array-like of shape (N,), or boolean array of shape (N, K)
+            Complementary labels: classes the rows are said not to be. A row with several counts
+            once for each.
+        sample_weight : array-like of shape (N,), optional
+            If the base estimator takes them.
+
+        Returns
+        -------
+        self
+        """
+        base = self._base()
+        if not _has_predict_proba(base):
+            name = type(base).__name__
+            raise ValueError(
+                f"estimator must have predict_proba; {name} has none. Calibrate it: "
+                f"CPEClassifier(CalibratedClassifierCV({name}()))"
+            )
+        codes, weights = self._check_fit(X, y, sample_weight)
+        rows, indices = labels.pairs(codes, len(self.classes_))
+        X_fit = X
+        if codes.ndim == 2:
+            X_fit = _safe_indexing(X, rows)
+            weights = None if weights is None else weights[rows]
+        # Some estimators (XGBoost) insist on labels 0..m-1 without gaps.
+        self.seen_classes_, y_fit = np.unique(indices, return_inverse=True)
+        fit_params = {} if weights is None else {_weight_parameter(base): weights}
+        try:
+            self.estimator_ = clone(base).fit(X_fit, y_fit, **fit_params)
+        except Exception as err:
+            kind = next((k for k in (TypeError, ValueError) if isinstance(err, k)), RuntimeError)
+            raise kind(
+                f"estimator {type(base).__name__} could not be fitted to X and the "
+                f"complementary labels: {err}"
+            ) from err
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, attribute):
+                setattr(self, attribute, getattr(self.estimator_, attribute))
+        return self
+
+    @available_if(lambda self: _has_predict_proba(self._base()))  # type: ignore[untyped-decorator]
+    def predict_complementary_proba(self, X: Any) -> FloatArray:
+        """Return q: the probability of each class as a complementary label.
+
+        Parameters
+        ----------
+        X : array-like, N rows
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Columns in the order of ``classes_``; 0 for classes that never occurred in y.
+        """
+        check_is_fitted(self, "estimator_")
+        proba = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+        columns = self.seen_classes_[np.asarray(self.estimator_.classes_, dtype=np.intp)]
+        q = np.zeros((len(proba), len(self.classes_)))
+        q[:, columns] = proba
+        return q
+
+    def _base(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base())
+        tags.input_tags = base.input_tags
+        tags.non_deterministic = base.non_deterministic
+        return tags
+
+
+def _weight_parameter(estimator: Any) -> str:
+    """Return the name of the fit parameter that carries sample weights to the estimator."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{_weight_parameter(last)}"
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"sample_weight is given, but estimator {type(estimator).__name__} takes no sample "
+            "weights in fit; leave them out or choose one that does"
+        )
+    return "sample_weight"

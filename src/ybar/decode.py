@@ -1,0 +1,377 @@
+"""Decode complementary probabilities q with T, into a class or into class probabilities p.
+
+``q[i, k] = P(ȳ = k given x_i)`` and, where labels follow T, ``q = p T`` (row vectors). Pure numpy,
+in blocks of rows: nothing of size N×K×K is ever held.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+
+from . import transition
+from ._typing import AnyArray, BoolArray, FloatArray, IntArray
+
+__all__ = ["class_probabilities", "decode", "inverse"]
+
+Method: TypeAlias = str | Callable[[Any, Any], Any]
+
+METHODS = ("l1", "l2", "max", "likelihood")
+
+_BLOCK_NUMBERS = 1 << 22  # float64 numbers a temporary array may hold: 32 MB
+_SUM_TOLERANCE = 1e-3  # float32 models with many classes miss 1 by about this
+_NEWTON_CLASSES = 64  # beyond, the K³ of a Newton step costs more than many EM steps
+_NEWTON_GAP, _NEWTON_STEPS = 1e-9, 60
+_EM_GAP, _EM_STEPS = 1e-3, 300
+
+
+def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
+    """Return the class of each row of q.
+
+    Parameters
+    ----------
+    q : array-like of shape (N, K)
+        Complementary probabilities.
+    T : array-like of shape (K, K)
+        Transition matrix.
+    method : {"l1", "l2", "max", "likelihood"} or callable
+        - "l1", "l2": the class whose row of T is nearest to q;
+        - "max": argmax of q T⁻¹, with the pseudo-inverse (and a warning) where T is singular;
+        - "likelihood": argmax of `class_probabilities`;
+        - a callable takes two vectors, q and a row of T, and returns their distance; it is
+          called for all rows at once if it sums over the last axis.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Class indices; the first one where several are equally good.
+
+    Notes
+    -----
+    With uniform T all four named methods are argmin_k q[k], and are computed so.
+
+    Examples
+    --------
+    >>> from ybar import decode, transition
+    >>> decode.decode([[0.5, 0.1, 0.4]], transition.uniform(3))
+    array([1])
+    """
+    array, probabilities = _check(q, T)
+    check_method(method)
+    if isinstance(method, str) and transition.is_uniform(array):
+        return np.asarray(probabilities.argmin(axis=1))
+    decide = _decider(array, method)
+    out = np.empty(len(probabilities), dtype=np.intp)
+    for rows in _blocks(len(probabilities), len(array)):
+        out[rows] = decide(probabilities[rows].astype(np.float64, copy=False))
+    return out
+
+
+def check_method(method: Method, *, name: str = "method") -> None:
+    """Refuse anything that is not a decoder."""
+    known = isinstance(method, str) and method in METHODS
+    if not known and not callable(method):
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, METHODS))} or a callable distance; "
+            f"got {method!r}"
+        )
+
+
+def _decider(T: FloatArray, method: Method) -> Callable[[FloatArray], IntArray]:
+    """Return the function that decodes a block of rows."""
+    if method == "max":
+        inverted = inverse(T, stacklevel=5)
+        return lambda q: (q @ inverted).argmax(axis=1)
+    if method == "likelihood":
+        return lambda q: _class_probabilities(q, T).argmax(axis=1)
+    if method == "l2":
+        # ‖q - t‖² = ‖q‖² - 2 q·t + ‖t‖², and ‖q‖² is the same for every class.
+        squares = (T * T).sum(axis=1)
+        return lambda q: (squares - 2 * (q @ T.T)).argmin(axis=1)
+    return lambda q: transition.pairwise(q, T, method).argmin(axis=1)
+
+
+def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
+    """Return the p on the simplex that explains q best under T.
+
+    p maximises ``Σ_k q[k] log (p T)[k]``, a concave problem: the likelihood of complementary
+    labels seen with the frequencies q. Where q T⁻¹ has no negative entry p is just that.
+
+    Parameters
+    ----------
+    q : array-like of shape (N, K)
+        Complementary probabilities; zeros are fine.
+    T : array-like of shape (K, K)
+        Transition matrix, singular or not.
+
+    Returns
+    -------
+    ndarray of shape (N, K)
+        Rows are non-negative and sum to 1.
+
+    Notes
+    -----
+    Matrices with one value on the diagonal and one off it (uniform, with or without uniform
+    noise) have a closed form. Otherwise a primal-dual interior-point method solves all rows of a
+    block together, until the log-likelihood is within 1e-9 of its maximum: with
+    ``g = T (q / (p T))`` it is at most max(g) - 1 away. Above 64 classes accelerated EM steps
+    take its place, until within 1e-3 (in nats a label) or 300 of them.
+
+    A part of q on labels that no class can have under T (a zero column) is left out of account.
+
+    Examples
+    --------
+    >>> from ybar import decode, transition
+    >>> decode.class_probabilities([[0.5, 0.1, 0.4]], transition.uniform(3))
+    array([[0. , 0.8, 0.2]])
+    """
+    array, probabilities = _check(q, T)
+    return _class_probabilities(probabilities, array)
+
+
+def inverse(T: ArrayLike, *, stacklevel: int = 2) -> FloatArray:
+    """Return T⁻¹, or the pseudo-inverse with a warning that says so where T is singular.
+
+    Examples
+    --------
+    >>> from ybar import decode, transition
+    >>> decode.inverse(transition.uniform(3)).round(6)
+    array([[-1.,  1.,  1.],
+           [ 1., -1.,  1.],
+           [ 1.,  1., -1.]])
+    """
+    array = transition.check(T)
+    if transition.is_singular(array):
+        warnings.warn(
+            "T is singular, so its pseudo-inverse is used: what needs T⁻¹ (the 'max' decoder, "
+            "URE) is biased then. Prefer the 'l1' or 'likelihood' decoder and SCEL",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+        return np.asarray(np.linalg.pinv(array))
+    return np.asarray(linalg.solve(array, np.eye(len(array))))
+
+
+def check_probabilities(q: ArrayLike, n_classes: int, *, name: str = "q") -> AnyArray:
+    """Return q as a float array of shape (N, K) with rows that are distributions.
+
+    float32 stays float32, so that a large q is not copied; blocks of it are widened when used.
+    """
+    array = np.asarray(q)
+    if array.dtype not in (np.float32, np.float64):
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} must be an N×K array of probabilities; got {array.dtype}"
+            ) from None
+    if array.ndim != 2 or array.shape[1] != n_classes:
+        raise ValueError(
+            f"{name} must have shape (N, {n_classes}), one column for each class; got {array.shape}"
+        )
+    if array.size == 0:
+        return array
+    sums = array.sum(axis=1, dtype=np.float64)
+    if not np.isfinite(sums).all():
+        raise ValueError(
+            f"{name} must hold finite probabilities; row {int(np.argmin(np.isfinite(sums)))} has "
+            "NaN or infinity. Check the model that made it"
+        )
+    if array.min() < 0:
+        row = int(np.argmin(array.min(axis=1)))
+        raise ValueError(
+            f"{name} must hold probabilities, so none below 0; got {array[row].min():g} in row "
+            f"{row}"
+        )
+    row = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[row] - 1) > _SUM_TOLERANCE:
+        raise ValueError(
+            f"{name} must have rows that sum to 1; row {row} sums to {sums[row]:.6g}. "
+            "Divide each row by its sum if they are counts or scores"
+        )
+    return array
+
+
+def _check(q: ArrayLike, T: ArrayLike) -> tuple[FloatArray, AnyArray]:
+    array = transition.check(T)
+    return array, check_probabilities(q, len(array))
+
+
+def _blocks(n: int, numbers_a_row: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_NUMBERS // numbers_a_row)
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _class_probabilities(q: AnyArray, T: FloatArray) -> FloatArray:
+    n_classes = len(T)
+    ratio = _exchangeable(T)
+    newton = n_classes <= _NEWTON_CLASSES
+    # Newton holds a K×K matrix for each row of a block, the others a few vectors.
+    numbers = 2 * n_classes * n_classes if newton and ratio is None else 8 * n_classes
+    p = np.empty(q.shape)
+    for rows in _blocks(len(q), numbers):
+        block = q[rows].astype(np.float64, copy=False)
+        if ratio is not None:
+            p[rows] = _water_filling(block, ratio)
+        else:
+            p[rows] = _maximise(block, T, _newton if newton else _accelerated_em)
+    return p
+
+
+def _exchangeable(T: FloatArray) -> float | None:
+    """Return b/(b-a) if T is a on the diagonal and b > a off it, else None."""
+    n = len(T)
+    a = float(np.diag(T).mean())
+    b = (1 - a) / (n - 1)
+    if b - a < 1e-9:
+        return None
+    flat = np.full((n, n), b)
+    np.fill_diagonal(flat, a)
+    return b / (b - a) if np.abs(T - flat).max() <= 1e-9 else None
+
+
+def _water_filling(q: FloatArray, ratio: float) -> FloatArray:
+    """Solve the likelihood for T = b + (a-b)I in closed form.
+
+    There (p T)[k] = b - (b-a) p[k], and the optimum has p[k] = max(0, ratio - q[k]/c) with c set
+    by Σ p = 1: the classes with the smallest q are kept, one by one, while their p stays positive.
+    """
+    n_classes = q.shape[1]
+    ordered = np.sort(q, axis=1)
+    kept = np.arange(1, n_classes + 1)
+    # With m classes kept, m·ratio - Σq/c = 1; the m-th stays positive while ratio·c > q.
+    inverse_c = np.divide(
+        kept * ratio - 1,
+        np.cumsum(ordered, axis=1),
+        out=np.full_like(q, np.inf),
+        where=ordered.cumsum(axis=1) > 0,
+    )
+    with np.errstate(invalid="ignore"):
+        positive = (ratio - ordered * inverse_c > 0) | (kept == 1)
+    m = n_classes - np.argmax(positive[:, ::-1], axis=1)
+    scale = inverse_c[np.arange(len(q)), m - 1]
+    zeros = q == 0
+    split = np.isinf(scale)
+    p = np.maximum(ratio - q * np.where(split, 0.0, scale)[:, None], 0.0)
+    # Classes that are never ruled out share all: any split explains q equally well.
+    p[split] = zeros[split]
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+Solver: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def _maximise(q: FloatArray, T: FloatArray, solver: Solver) -> FloatArray:
+    n_classes = len(T)
+    possible = T.max(axis=0) > 0
+    if not possible.all():
+        q = np.where(possible, q, 0.0)
+    total = q.sum(axis=1, keepdims=True)
+    q = np.divide(q, total, out=np.zeros_like(q), where=total > 0)
+    p = np.full((len(q), n_classes), 1 / n_classes)
+    informative = total[:, 0] > 0
+    if not transition.is_singular(T):
+        p_inverse = np.linalg.solve(T.T, q.T).T
+        exact = informative & (p_inverse.min(axis=1) >= 0)
+        p[exact] = p_inverse[exact]
+        informative &= ~exact
+    if informative.any():
+        p[informative] = solver(q[informative], T)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def _ratio(q: FloatArray, r: FloatArray) -> FloatArray:
+    return np.divide(q, r, out=np.zeros_like(q), where=q > 0)
+
+
+def _newton(q: FloatArray, T: FloatArray) -> FloatArray:
+    """Maximise Σ q log(pT) - Σ p over p ≥ 0, whose solution sums to 1 by itself.
+
+    Primal-dual interior point: z are the multipliers of p ≥ 0, and each step solves
+    ``(T diag(q/r²) Tᵀ + diag(z/p)) dp = g - 1 + μ/p`` with r = pT, g = (q/r)Tᵀ.
+    """
+    n, n_classes = q.shape
+    diagonal = np.arange(n_classes)
+    out = np.empty_like(q)
+    left = np.arange(n)
+    p = np.full((n, n_classes), 1 / n_classes)
+    z = np.ones((n, n_classes))
+    for _ in range(_NEWTON_STEPS):
+        r = p @ T
+        w = _ratio(q, r)
+        g = w @ T.T
+        done = g.max(axis=1) * p.sum(axis=1) - 1 <= _NEWTON_GAP
+        if done.any():
+            out[left[done]] = p[done]
+            go_on = ~done
+            left = left[go_on]
+            q, p, z, r, w, g = (a[go_on] for a in (q, p, z, r, w, g))
+            if len(left) == 0:
+                return out
+        barrier = 0.1 * np.mean(p * z, axis=1, keepdims=True) / p
+        hessian = (T * _ratio(w, r)[:, None, :]) @ T.T
+        hessian[:, diagonal, diagonal] += z / p
+        dp = np.linalg.solve(hessian, (g - 1 + barrier)[..., None])[..., 0]
+        dz = barrier - z - z / p * dp
+        p = p + _step_length(p, dp) * dp
+        z = z + _step_length(z, dz) * dz
+    out[left] = p
+    return out
+
+
+def _step_length(value: FloatArray, change: FloatArray) -> FloatArray:
+    """Return the step of at most 1 that stays 1% off the border of the positive numbers."""
+    furthest = np.max(-change / value, axis=1, keepdims=True)
+    return np.asarray(0.99 / np.maximum(furthest, 0.99))
+
+
+def _accelerated_em(q: FloatArray, T: FloatArray) -> FloatArray:
+    """Maximise Σ q log(pT) on the simplex by EM, p ← p ∘ ((q/r)Tᵀ), two steps extrapolated.
+
+    The extrapolation is SQUAREM's (Varadhan & Roland 2008), undone in rows that it makes worse.
+    """
+
+    def em(q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        r = p @ T
+        g = _ratio(q, r) @ T.T
+        return p * g, g.max(axis=1) - 1, _log_likelihood(q, r)
+
+    out = np.empty_like(q)
+    left = np.arange(len(q))
+    p = np.full_like(q, 1 / q.shape[1])
+    longest = np.full((len(q), 1), 4.0)
+    for _ in range(_EM_STEPS // 3):
+        first, gap, _ = em(q, p)
+        done = gap <= _EM_GAP
+        if done.any():
+            out[left[done]] = p[done]
+            go_on = ~done
+            left = left[go_on]
+            q, p, first, longest = (a[go_on] for a in (q, p, first, longest))
+            if len(left) == 0:
+                return out
+        second, _, before = em(q, first)
+        change = first - p
+        bend = second - first - change
+        bent = np.linalg.norm(bend, axis=1, keepdims=True)
+        moved = np.linalg.norm(change, axis=1, keepdims=True)
+        step = np.clip(np.divide(moved, bent, out=np.ones_like(bent), where=bent > 0), 1, longest)
+        far = np.maximum(p + 2 * step * change + step**2 * bend, 0.01 * second)
+        third, _, after = em(q, far / far.sum(axis=1, keepdims=True))
+        worse = (after < before)[:, None]
+        p = np.where(worse, second, third)
+        p /= p.sum(axis=1, keepdims=True)
+        longest = np.where(worse, np.maximum(longest / 2, 1), longest)
+        longest = np.where(~worse & (step == longest), 4 * longest, longest)
+    out[left] = p
+    return out
+
+
+def _log_likelihood(q: FloatArray, r: FloatArray) -> FloatArray:
+    seen: BoolArray = q > 0
+    return np.asarray(np.sum(q * np.log(r, out=np.zeros_like(r), where=seen), axis=1))

@@ -1,0 +1,292 @@
+"""Draw, check and encode complementary labels.
+
+Complementary labels come in two forms, and every function and classifier here takes both:
+
+- one a row: a 1-D array of class names, in any label type that scikit-learn knows;
+- several a row: a boolean N×K array, True where a class is ruled out. A row may rule out none
+  (it says nothing) but never all K classes.
+
+Inside the package they are *codes*: class indices 0..K-1, or the same boolean array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from . import transition
+from ._random import as_generator
+from ._typing import AnyArray, FloatArray, IntArray, Seed
+
+__all__ = ["draw", "encode", "pairs"]
+
+# Rows handled at a time by `draw`: its buffers then stay in the processor's cache.
+_BLOCK = 1 << 15
+
+
+def draw(
+    y: ArrayLike,
+    T: ArrayLike,
+    random_state: Seed = None,
+    *,
+    classes: ArrayLike | None = None,
+) -> AnyArray:
+    """Draw one complementary label for each ordinary label: ȳ ~ T[y].
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Ordinary labels: class indices 0..K-1, or names out of `classes`.
+    T : array-like of shape (K, K)
+        Transition matrix, ``T[y, k] = P(ȳ = k given y)``.
+    random_state : int, Generator, RandomState or None
+    classes : array-like of shape (K,), optional
+        Names of the classes in the order of the rows of T, when `y` holds names.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Class indices, or names when `classes` is given.
+
+    Notes
+    -----
+    Walker's alias method: a constant number of steps a label whatever K. Entries of T that are 0
+    are never drawn, not even by rounding.
+
+    Examples
+    --------
+    >>> from ybar import labels, transition
+    >>> labels.draw([0, 1, 2, 2], transition.uniform(3), random_state=0)
+    array([1, 0, 0, 0])
+    >>> labels.draw(["cat", "dog"], [[0, 1], [1, 0]], classes=["cat", "dog"])
+    array(['dog', 'cat'], dtype='<U3')
+    """
+    array = transition.check(T)
+    n_classes = len(array)
+    if classes is not None:
+        names = check_classes(classes)
+        if len(names) != n_classes:
+            raise ValueError(
+                f"T must have one row for each of the {len(names)} classes; got shape {array.shape}"
+            )
+        indices = _look_up(column_or_1d(y), names, "y")
+    else:
+        names = None
+        indices = _check_indices(y, n_classes, "y")
+    threshold, alias = (table.ravel() for table in _alias_tables(array))
+    generator = as_generator(random_state)
+    drawn = np.empty(len(indices), dtype=np.intp)
+    for start in range(0, len(indices), _BLOCK):
+        block = indices[start : start + _BLOCK]
+        fraction = generator.random(len(block))
+        fraction *= n_classes
+        column = fraction.astype(np.intp)
+        fraction -= column
+        cell = block * n_classes
+        cell += column
+        label = alias.take(cell)
+        np.copyto(label, column, where=fraction < threshold.take(cell))
+        drawn[start : start + _BLOCK] = label
+    return drawn if names is None else names[drawn]
+
+
+def _alias_tables(T: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return Walker's tables for each row of T.
+
+    Column j of row y is drawn with probability 1/K; it then stays j with probability
+    ``threshold[y, j]`` and becomes ``alias[y, j]`` otherwise.
+    """
+    n = len(T)
+    threshold = np.ones((n, n))
+    alias = np.tile(np.arange(n), (n, 1))
+    for row, mass in enumerate(T * n):
+        left = mass.tolist()
+        small = [j for j, value in enumerate(left) if value < 1]
+        large = [j for j, value in enumerate(left) if value >= 1]
+        while small and large:
+            j, giver = small.pop(), large[-1]
+            threshold[row, j] = left[j]
+            alias[row, j] = giver
+            left[giver] -= 1 - left[j]
+            if left[giver] < 1:
+                small.append(large.pop())
+        # Rounding can leave columns over: they are full, unless T has them at zero.
+        for j in small:
+            if mass[j] == 0:
+                threshold[row, j] = 0
+                alias[row, j] = int(np.argmax(mass))
+    return threshold, alias
+
+
+def check_classes(classes: ArrayLike) -> AnyArray:
+    """Return the user's class names as an array, in the user's order."""
+    names = np.asarray(classes)
+    if names.ndim != 1 or len(names) < 2:
+        raise ValueError(f"classes must be a list of at least 2 class names; got {classes!r}")
+    unique, count = np.unique(names, return_counts=True)
+    if len(unique) < len(names):
+        raise ValueError(
+            f"classes must name each class once; got {unique[count > 1][0]!r} more than once"
+        )
+    return names
+
+
+def encode(
+    y_comp: ArrayLike, classes: ArrayLike | None = None, *, name: str = "y"
+) -> tuple[AnyArray, AnyArray]:
+    """Check complementary labels and turn them into codes.
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,), or boolean array of shape (N, K)
+        Complementary labels.
+    classes : array-like of shape (K,), optional
+        All classes. Their order is kept: it is that of the rows of T. By default the sorted
+        values of `y_comp`, or 0..K-1 for a boolean array.
+    name : str
+        What the caller's argument is called, for errors.
+
+    Returns
+    -------
+    codes : ndarray of shape (N,) of class indices, or the boolean array of shape (N, K)
+    classes : ndarray of shape (K,)
+
+    Examples
+    --------
+    >>> from ybar import labels
+    >>> codes, classes = labels.encode(["dog", "cat", "dog"], classes=["cat", "cow", "dog"])
+    >>> codes
+    array([2, 0, 2])
+    """
+    array = np.asarray(y_comp)
+    if array.ndim == 2 and array.dtype == bool:
+        return _check_mask(array, classes, name)
+    if array.ndim == 2 and array.shape[1] > 1:
+        raise ValueError(
+            f"{name} must hold one complementary label a row, or several as a boolean array of "
+            f"shape (N, K); got {array.dtype} of shape {array.shape}. If it holds 0 and 1, pass "
+            f"{name}.astype(bool)"
+        )
+    column = column_or_1d(array, warn=True)
+    if len(column) == 0:
+        raise ValueError(f"{name} must hold at least one complementary label; got none")
+    missing = _missing(column)
+    if missing.any():
+        raise ValueError(
+            f"Input {name} contains NaN or None: row {int(np.argmax(missing))} has no "
+            "complementary label. Drop such rows, or pass a boolean N×K array in which they "
+            "rule out nothing"
+        )
+    check_classification_targets(column)
+    if classes is not None:
+        names = check_classes(classes)
+        return _look_up(column, names, name), names
+    names, codes = np.unique(column, return_inverse=True)
+    return codes.astype(np.intp, copy=False), names
+
+
+def _missing(column: AnyArray) -> Any:
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind == "O":
+        return np.fromiter(
+            (value is None or value != value for value in column.tolist()), bool, len(column)
+        )
+    return np.zeros(len(column), dtype=bool)
+
+
+def _check_mask(mask: AnyArray, classes: ArrayLike | None, name: str) -> tuple[AnyArray, AnyArray]:
+    n_classes = mask.shape[1]
+    names = np.arange(n_classes) if classes is None else check_classes(classes)
+    if len(names) != n_classes or n_classes < 2:
+        raise ValueError(
+            f"{name} must have one column for each class (K = {max(len(names), 2)}); "
+            f"got a boolean array of shape {mask.shape}"
+        )
+    count = mask.sum(axis=1)
+    if (count == n_classes).any():
+        raise ValueError(
+            f"{name} must leave at least one class possible in each row; row "
+            f"{int(np.argmax(count))} rules out all {n_classes} classes. Correct or drop it"
+        )
+    if not count.any():
+        raise ValueError(f"{name} must rule out at least one class somewhere; got no True at all")
+    return mask, names
+
+
+def _look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
+    """Return where in `names` each value stands."""
+    order = np.argsort(names)
+    try:
+        place = np.searchsorted(names, column, sorter=order)
+        codes = order[np.minimum(place, len(names) - 1)]
+        wrong = np.asarray(names[codes] != column)
+    except TypeError:
+        wrong = np.ones(len(column), dtype=bool)
+        codes = np.zeros(len(column), dtype=np.intp)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{argument} must hold only classes {_short(names)}; got {column[row]!r} in row {row}. "
+            "Name all classes with classes="
+        )
+    return codes
+
+
+def _short(names: AnyArray) -> str:
+    shown = ", ".join(repr(value) for value in names[:10].tolist())
+    return f"[{shown}{', …' if len(names) > 10 else ''}]"
+
+
+def _check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
+    array = column_or_1d(values)
+    if len(array) == 0 or array.dtype.kind not in "iu":
+        what = "nothing" if len(array) == 0 else f"{array.dtype}"
+        raise ValueError(
+            f"{argument} must hold class indices 0..{n_classes - 1} as integers; got {what}. "
+            "Pass classes= where names are meant, or encode them with labels.encode"
+        )
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or high >= n_classes:
+        raise ValueError(
+            f"{argument} must hold class indices 0..{n_classes - 1}; got "
+            f"{low if low < 0 else high}. T and q must have a row or column for each class"
+        )
+    return np.asarray(array, dtype=np.intp)
+
+
+def pairs(codes: ArrayLike, n_classes: int, *, name: str = "y_comp") -> tuple[IntArray, IntArray]:
+    """Return (row, class index) of each single complementary label.
+
+    Parameters
+    ----------
+    codes : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
+    n_classes : int
+
+    Returns
+    -------
+    rows, indices : ndarrays of the same length
+        One entry for each label; a row with several labels comes several times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ybar import labels
+    >>> labels.pairs(np.array([[False, True, True], [True, False, False]]), 3)
+    (array([0, 0, 1]), array([1, 2, 0]))
+    """
+    array = np.asarray(codes)
+    if array.ndim == 2 and array.dtype == bool:
+        if array.shape[1] != n_classes or not array.any():
+            raise ValueError(
+                f"{name} must have {n_classes} columns, one for each class, and a True somewhere; "
+                f"got a boolean array of shape {array.shape}"
+            )
+        rows, indices = np.nonzero(array)
+        return rows, indices
+    indices = _check_indices(array, n_classes, name)
+    return np.arange(len(indices)), indices

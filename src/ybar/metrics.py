@@ -1,0 +1,408 @@
+"""Judge complementary probabilities and predictions, with complementary labels alone or not.
+
+`scel` and `ure_zero_one` need complementary labels only; `complementary_estimation_loss` and
+`error_bound` compare with true labels, to check the theory. All labels are class indices here;
+several complementary labels a row are a boolean N×K array, and every single label counts once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+
+from . import labels, transition
+from ._typing import AnyArray, Distance, FloatArray, IntArray
+from .decode import check_probabilities, inverse
+
+__all__ = [
+    "SCORING_FLOOR",
+    "ErrorBound",
+    "complementary_estimation_loss",
+    "error_bound",
+    "scel",
+    "scel_scorer",
+    "ure_scorer",
+    "ure_zero_one",
+]
+
+SCORING_FLOOR = float(np.finfo(np.float64).eps)
+"""Where scores are compared, a label that was given probability 0 costs -log of this (36.04), as
+in scikit-learn's ``log_loss``. Models that count, such as neighbours and forests, do give 0."""
+
+
+@overload
+def scel(
+    y_comp: ArrayLike,
+    q: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    floor: float = ...,
+    return_std_error: Literal[False] = ...,
+) -> float: ...
+@overload
+def scel(
+    y_comp: ArrayLike,
+    q: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    floor: float = ...,
+    return_std_error: Literal[True],
+) -> tuple[float, float]: ...
+def scel(
+    y_comp: ArrayLike,
+    q: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    floor: float = 0.0,
+    return_std_error: bool = False,
+) -> float | tuple[float, float]:
+    """Return the surrogate complementary estimation loss: the mean of -log q[ȳ]. Lower is better.
+
+    Up to a constant that no model can change, it is an unbiased estimate of the Kullback-Leibler
+    divergence of q from the rows of T (Proposition 1 of the paper).
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
+        Held-out complementary labels.
+    q : array-like of shape (N, K)
+        Complementary probabilities.
+    sample_weight : array-like of shape (N,), optional
+    floor : float
+        Probabilities below it count as `floor`. With 0 the loss is exact, and so infinite when a
+        label that was given probability 0 occurs; the scorers and ``score`` use `SCORING_FLOOR`.
+    return_std_error : bool
+        Also return the standard error of the mean (over rows, which are independent, even where
+        the labels of one row are not).
+
+    Returns
+    -------
+    loss : float
+    std_error : float
+        Only if `return_std_error`.
+
+    Examples
+    --------
+    >>> from ybar import metrics
+    >>> round(metrics.scel([0, 2], [[0.5, 0.2, 0.3], [0.2, 0.3, 0.5]]), 4)
+    0.6931
+    """
+    array = np.asarray(q)
+    n_classes = array.shape[1] if array.ndim == 2 else 2
+    probabilities = check_probabilities(array, n_classes)
+    rows, k = labels.pairs(y_comp, n_classes)
+    _same_length("y_comp", y_comp, "q", probabilities)
+    chosen = np.maximum(probabilities[rows, k].astype(np.float64, copy=False), floor)
+    with np.errstate(divide="ignore"):
+        losses = -np.log(chosen)
+    mean, std_error = mean_and_error(losses, rows, len(probabilities), sample_weight)
+    return (mean, std_error) if return_std_error else mean
+
+
+@overload
+def ure_zero_one(
+    y_comp: ArrayLike,
+    y_pred: ArrayLike,
+    T: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    return_std_error: Literal[False] = ...,
+) -> float: ...
+@overload
+def ure_zero_one(
+    y_comp: ArrayLike,
+    y_pred: ArrayLike,
+    T: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    return_std_error: Literal[True],
+) -> tuple[float, float]: ...
+def ure_zero_one(
+    y_comp: ArrayLike,
+    y_pred: ArrayLike,
+    T: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    return_std_error: bool = False,
+) -> float | tuple[float, float]:
+    """Return the unbiased estimate of the error rate from complementary labels alone.
+
+    The mean of ``Σ_k (T⁻¹)[ȳ, k]·1[ŷ ≠ k]``; with uniform T this is (K-1)·mean(ŷ = ȳ). It is
+    unbiased when T is the true one, and can be negative or above 1 by chance.
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
+        Complementary labels that the predictions were not fitted to.
+    y_pred : array-like of shape (N,)
+        Predicted class indices.
+    T : array-like of shape (K, K)
+        A singular T is replaced by its pseudo-inverse, with a warning: no longer unbiased.
+    sample_weight : array-like of shape (N,), optional
+    return_std_error : bool
+        Also return the standard error.
+
+    Returns
+    -------
+    error_rate : float
+    std_error : float
+        Only if `return_std_error`.
+
+    Examples
+    --------
+    >>> from ybar import metrics, transition
+    >>> round(metrics.ure_zero_one([0, 1, 2, 0], [0, 2, 1, 1], transition.uniform(3)), 4)
+    0.5
+    """
+    array = transition.check(T)
+    n_classes = len(array)
+    rows, k = labels.pairs(y_comp, n_classes)
+    _, predicted = labels.pairs(y_pred, n_classes, name="y_pred")
+    _same_length("y_comp", y_comp, "y_pred", predicted)
+    inverted = inverse(array, stacklevel=3)
+    losses = inverted.sum(axis=1)[k] - inverted[k, predicted[rows]]
+    mean, std_error = mean_and_error(losses, rows, len(predicted), sample_weight)
+    return (mean, std_error) if return_std_error else mean
+
+
+def complementary_estimation_loss(
+    y_true: ArrayLike,
+    q: ArrayLike,
+    T: ArrayLike,
+    *,
+    loss: Distance = "kl",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the paper's R(f̄; ℓ): the mean loss of q against the row of T of the true class.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        True class indices.
+    q : array-like of shape (N, K)
+        Complementary probabilities.
+    T : array-like of shape (K, K)
+        The transition matrix by which the complementary labels are drawn.
+    loss : "kl", a name as for `transition.gamma`, or a callable of two vectors
+        "kl" is Σ_k T[y, k] (log T[y, k] - log q[k]).
+    sample_weight : array-like of shape (N,), optional
+
+    Examples
+    --------
+    >>> from ybar import metrics, transition
+    >>> T = transition.uniform(3)
+    >>> metrics.complementary_estimation_loss([0, 1], T[[0, 1]], T)
+    0.0
+    """
+    array = transition.check(T)
+    probabilities = check_probabilities(q, len(array))
+    _, true = labels.pairs(y_true, len(array), name="y_true")
+    _same_length("y_true", true, "q", probabilities)
+    losses = _losses_against_rows(probabilities, array, true, loss)
+    return mean_and_error(losses, np.arange(len(true)), len(true), sample_weight)[0]
+
+
+def _losses_against_rows(q: AnyArray, T: FloatArray, true: IntArray, loss: Distance) -> FloatArray:
+    losses = np.empty(len(true))
+    for y in np.unique(true):
+        rows = true == y
+        if loss == "kl":
+            seen = T[y] > 0
+            with np.errstate(divide="ignore"):
+                logs = np.log(T[y, seen]) - np.log(q[rows][:, seen].astype(np.float64))
+            losses[rows] = logs @ T[y, seen]
+        else:
+            losses[rows] = transition.pairwise(
+                q[rows].astype(np.float64, copy=False), T[y : y + 1], loss
+            )[:, 0]
+    return losses
+
+
+class ErrorBound(NamedTuple):
+    """Both sides of Proposition 2 and of the Corollary: `error_rate` is at most each bound."""
+
+    error_rate: float
+    """R₀₁: the share of rows decoded to a wrong class."""
+    distance_bound: float
+    """(2/γ_d)·(R(f̄; d) + ε_d)."""
+    kl_bound: float
+    """(4√2/γ)·√R(f̄; KL) + 2ε/γ, with the L1 distance; NaN for other distances."""
+    gamma: float
+    """Smallest distance between two rows of T."""
+    epsilon: float
+    """Largest distance between a row of `T_true` and that of T; 0 when T is the true one."""
+
+
+def error_bound(
+    y_true: ArrayLike,
+    q: ArrayLike,
+    T: ArrayLike,
+    *,
+    T_true: ArrayLike | None = None,
+    distance: Distance = "l1",
+) -> ErrorBound:
+    """Return both sides of the paper's Proposition 2, or of its Corollary if `T_true` is given.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        True class indices.
+    q : array-like of shape (N, K)
+        Complementary probabilities.
+    T : array-like of shape (K, K)
+        The transition matrix that decodes.
+    T_true : array-like of shape (K, K), optional
+        The one that drew the complementary labels, where T is not it.
+    distance : as for `transition.gamma`
+        Decodes, and measures q against rows of T; must obey the triangle inequality.
+
+    Returns
+    -------
+    ErrorBound
+
+    Examples
+    --------
+    >>> from ybar import metrics, transition
+    >>> T = transition.uniform(3)
+    >>> metrics.error_bound([0, 1], [[0.1, 0.5, 0.4], [0.5, 0.1, 0.4]], T).error_rate
+    0.0
+    """
+    array = transition.check(T)
+    true_T = array if T_true is None else transition.check(T_true, len(array), name="T_true")
+    probabilities = check_probabilities(q, len(array))
+    _, true = labels.pairs(y_true, len(array), name="y_true")
+    _same_length("y_true", true, "q", probabilities)
+    nearest = transition.pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
+    error_rate = float(np.mean(nearest != true))
+    gamma = transition.gamma(array, distance)
+    between = np.diag(transition.pairwise(true_T, array, distance))
+    epsilon = float(between.max()) if T_true is not None else 0.0
+    if gamma == 0:
+        return ErrorBound(error_rate, math.inf, math.inf, 0.0, epsilon)
+    estimation = float(_losses_against_rows(probabilities, true_T, true, distance).mean())
+    kl_bound = math.nan
+    if distance == "l1":
+        divergence = float(_losses_against_rows(probabilities, true_T, true, "kl").mean())
+        # Rounding can leave a divergence of exactly 0 a hair below it.
+        kl_bound = (4 * math.sqrt(2 * max(divergence, 0.0)) + 2 * epsilon) / gamma
+    return ErrorBound(error_rate, 2 * (estimation + epsilon) / gamma, kl_bound, gamma, epsilon)
+
+
+def _same_length(name: str, values: ArrayLike, other: str, others: AnyArray) -> None:
+    n = len(np.asarray(values))
+    if n != len(others):
+        raise ValueError(
+            f"{name} and {other} must have the same number of rows; got {n} and {len(others)}"
+        )
+
+
+def check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """Return weights as float64, one for each of n rows."""
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numbers, one for each row") from None
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {n} rows; got shape "
+            f"{weights.shape}"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ValueError(
+            "sample_weight must be finite, not negative and not all zero; "
+            f"got values from {weights.min():g} to {weights.max():g}"
+        )
+    return weights
+
+
+def mean_and_error(
+    losses: FloatArray, rows: IntArray, n: int, sample_weight: ArrayLike | None
+) -> tuple[float, float]:
+    """Return the weighted mean over labels and its standard error over rows.
+
+    The mean is a ratio of sums over rows; linearised, its error is that of the row sums of
+    weight·(loss - mean). With one label a row it is the usual standard error of a mean.
+    """
+    weights = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
+    label_weights = weights[rows]
+    total = label_weights.sum()
+    if total == 0:
+        raise ValueError("sample_weight must not be zero for every row that has a label")
+    used = label_weights > 0  # an infinite loss of weight 0 does not count
+    mean = float(np.dot(label_weights[used], losses[used]) / total)
+    if not math.isfinite(mean):
+        return mean, math.nan
+    labelled = np.zeros(n, dtype=bool)
+    labelled[rows[used]] = True
+    m = int(labelled.sum())
+    if m < 2:
+        return mean, math.nan
+    deviations = np.bincount(
+        rows[used], weights=label_weights[used] * (losses[used] - mean), minlength=n
+    )
+    return mean, float(math.sqrt(m / (m - 1) * np.dot(deviations, deviations)) / total)
+
+
+def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """Return the classifier of ours inside pipelines and searches, and X as it sees it."""
+    while not hasattr(estimator, "predict_complementary_proba"):
+        if isinstance(estimator, Pipeline):
+            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            estimator = estimator[-1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            raise TypeError(
+                "the scorer needs a classifier with predict_complementary_proba, or a pipeline or "
+                f"search that ends in one; got {type(estimator).__name__}. Wrap it: "
+                "CPEClassifier(estimator)"
+            )
+    return estimator, X
+
+
+def scel_scorer(
+    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
+    """Return minus SCEL: a scorer for ``GridSearchCV(scoring=...)``, y being complementary labels.
+
+    Probabilities of 0 count as `SCORING_FLOOR`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from ybar import CPEClassifier, labels, metrics, transition
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.scel_scorer).shape
+    (5,)
+    """
+    classifier, X = _last_step(estimator, X)
+    codes, _ = labels.encode(y, classifier.classes_)
+    q = classifier.predict_complementary_proba(X)
+    return -scel(codes, q, sample_weight=sample_weight, floor=SCORING_FLOOR)
+
+
+def ure_scorer(
+    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
+    """Return minus the URE of the error rate under the classifier's T: a scorer as `scel_scorer`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from ybar import CPEClassifier, labels, metrics, transition
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.ure_scorer).shape
+    (5,)
+    """
+    classifier, X = _last_step(estimator, X)
+    codes, _ = labels.encode(y, classifier.classes_)
+    predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
+    return -ure_zero_one(codes, predicted, classifier.transition_, sample_weight=sample_weight)

@@ -1,0 +1,172 @@
+"""Save and load fitted classifiers without pickle (with skops).
+
+A file is one line of text, ``ybar-model <format> <bytes> <sha256>``, and then what skops wrote: a
+zip of JSON and plain arrays. The sum is checked before anything is read, and only types on a list
+are ever made from the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from ._extras import require
+
+__all__ = ["load", "save"]
+
+_MAGIC = b"ybar-model"
+_FORMAT = 1
+_LONGEST_HEADER = 200
+
+# What our classifiers are made of beyond the types that skops trusts by itself.
+_TRUSTED = (
+    "sklearn.metrics._dist_metrics.EuclideanDistance32",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "ybar.boosting.CPEBoostingClassifierCV",
+    "ybar.classifiers.CPEClassifier",
+    "ybar.neighbors.CPEKNeighborsClassifierCV",
+)
+
+
+def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : fitted classifier, or a pipeline or search that holds one
+    path : str or path
+        A file there is replaced, at once and only when the new one is complete.
+
+    Examples
+    --------
+    >>> import tempfile, ybar
+    >>> clf = ybar.CPEClassifier().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ybar.save(clf, f"{folder}/model.ybar")
+    ...     ybar.load(f"{folder}/model.ybar").classes_
+    array(['a', 'b', 'c'], dtype='<U1')
+    """
+    io = require("skops.io", "persistence", "ybar.save")
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(
+            f"model must be a fitted classifier of ybar or scikit-learn; got {type(model).__name__}"
+        )
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise NotFittedError(
+            f"model must be fitted before it is saved; this {type(model).__name__} is not. Call "
+            "fit first"
+        ) from None
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"path must lie in a folder that exists; {target.parent} does not. Make it first"
+        )
+    payload = io.dumps(model)
+    header = b"%s %d %d %s\n" % (
+        _MAGIC,
+        _FORMAT,
+        len(payload),
+        hashlib.sha256(payload).hexdigest().encode(),
+    )
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(header)
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """Read a classifier that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+    trusted : sequence of str
+        Names of further types that the file may hold, such as
+        ``"lightgbm.sklearn.LGBMClassifier"``: only for files whose origin you trust. The types
+        of scikit-learn, numpy, scipy and ybar itself need no naming.
+
+    Returns
+    -------
+    The fitted classifier; its predictions are the same to the last bit.
+
+    Raises
+    ------
+    ValueError
+        The file is no model of ybar, is damaged, comes from a newer ybar, or holds types that
+        are not trusted. Nothing in it has been run.
+    """
+    io = require("skops.io", "persistence", "ybar.load")
+    source = Path(path)
+    payload = _payload(source)
+    try:
+        unknown = sorted(set(io.get_untrusted_types(data=payload)) - set(_TRUSTED) - set(trusted))
+        if unknown:
+            raise ValueError(
+                f"{source} holds types that are not trusted: {', '.join(unknown)}. If you trust "
+                "its origin, name them: ybar.load(path, trusted=[...])"
+            )
+        return io.loads(payload, trusted=[*_TRUSTED, *trusted])
+    except (zipfile.BadZipFile, KeyError, TypeError, AttributeError, ImportError) as err:
+        raise ValueError(
+            f"{source} cannot be read with the packages installed here "
+            f"({type(err).__name__}: {err}). Install the versions it was saved with, or save it "
+            "again"
+        ) from err
+
+
+def _payload(source: Path) -> bytes:
+    """Return what skops wrote, after its sum has been checked."""
+    if not source.is_file():
+        raise FileNotFoundError(f"path must be a model file that ybar.save wrote; {source} is none")
+    with source.open("rb") as file:
+        header = file.readline(_LONGEST_HEADER)
+        words = header.split()
+        if len(words) < 2 or words[0] != _MAGIC or not words[1].isdigit():
+            raise ValueError(
+                f"{source} is not a model file of ybar. Give the path of a file that ybar.save "
+                "wrote"
+            )
+        if int(words[1]) > _FORMAT:
+            raise ValueError(
+                f"{source} has format {int(words[1])}, this ybar reads up to {_FORMAT}. Upgrade: "
+                "pip install -U ybar"
+            )
+        payload = file.read()
+    whole = (
+        header.endswith(b"\n")
+        and len(words) == 4
+        and words[2] == str(len(payload)).encode()
+        and words[3] == hashlib.sha256(payload).hexdigest().encode()
+    )
+    if not whole:
+        raise ValueError(
+            f"{source} is damaged: its length or sha256 is not what its first line says. Copy it "
+            "again or save the model anew"
+        )
+    return payload

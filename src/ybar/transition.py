@@ -1,0 +1,533 @@
+r"""Build, check, describe and estimate transition matrices.
+
+A transition matrix T is K×K with ``T[y, k] = P(ȳ = k given y)``: row y is the distribution of the
+complementary labels of class y. Rows sum to 1; the diagonal is 0 when labels are never wrong.
+Everything here is plain numpy in float64; no value is clipped, and no function changes its input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist, pdist
+from sklearn.metrics import confusion_matrix
+
+from ._random import as_generator
+from ._typing import Distance, FloatArray, Seed
+
+__all__ = [
+    "biased",
+    "check",
+    "condition_number",
+    "describe",
+    "epsilon",
+    "estimate",
+    "from_counts",
+    "gamma",
+    "is_singular",
+    "is_uniform",
+    "strong",
+    "uniform",
+    "weak",
+    "with_uniform_noise",
+]
+
+WEAK_MASSES = (0.45, 0.30, 0.25)
+STRONG_MASSES = (0.75, 0.24, 0.01)
+
+# Rows of a T read from a file with a few decimals still count as summing to one.
+_ROW_SUM_TOLERANCE = 1e-4
+_UNIFORM_TOLERANCE = 1e-9
+_SCIPY_METRICS = {"l1": "cityblock", "l2": "euclidean"}
+
+
+def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> FloatArray:
+    """Return T as a new float64 array, or say in one line what is wrong with it.
+
+    Parameters
+    ----------
+    T : "uniform" or array-like of shape (K, K)
+        "uniform" needs `n_classes`.
+    n_classes : int, optional
+        The K that T must have.
+    name : str
+        What the caller's argument is called, for the error.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Rows that missed 1 by rounding (up to 1e-4) are divided by their sum.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.check([[0, 1], [1, 0]])
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    if isinstance(T, str):
+        if T != "uniform" or n_classes is None:
+            raise ValueError(f"{name} must be 'uniform' or a K×K array; got {T!r}")
+        return uniform(n_classes)
+    try:
+        array = np.array(T, dtype=np.float64)
+    except (TypeError, ValueError) as err:
+        raise ValueError(
+            f"{name} must be a K×K array of numbers; got {type(T).__name__} that is not ({err})"
+        ) from None
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(
+            f"{name} must be square, one row and one column for each class; got shape {array.shape}"
+        )
+    n = len(array)
+    if n_classes is not None and n != n_classes:
+        raise ValueError(
+            f"{name} must have one row and one column for each of the {n_classes} classes; got "
+            f"shape {array.shape}. If some classes never occur as a complementary label, name "
+            "all of them with classes="
+        )
+    if n < 2:
+        raise ValueError(f"{name} must have at least 2 classes; got shape {array.shape}")
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(
+            f"{name} must hold finite numbers; got {array[row, column]} at row {row}, "
+            f"column {column}. Estimate missing entries with transition.from_counts(..., "
+            "smoothing=)"
+        )
+    if (array < 0).any():
+        row, column = np.argwhere(array < 0)[0]
+        raise ValueError(
+            f"{name} must hold probabilities, so none below 0; got {array[row, column]:g} at "
+            f"row {row}, column {column}"
+        )
+    sums = array.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > _ROW_SUM_TOLERANCE:
+        raise ValueError(
+            f"{name} must have rows that sum to 1; row {worst} sums to {sums[worst]:.6g}. "
+            "Turn counts into a transition matrix with transition.from_counts"
+        )
+    return np.asarray(array / sums[:, None])
+
+
+def _check_n_classes(n_classes: int) -> int:
+    integral = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
+    if not integral or n_classes < 2:
+        raise ValueError(f"n_classes must be an int of at least 2; got {n_classes!r}")
+    return int(n_classes)
+
+
+def uniform(n_classes: int) -> FloatArray:
+    """Return the T under which every other class is equally likely: 1/(K-1) off the diagonal.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.uniform(3)
+    array([[0. , 0.5, 0.5],
+           [0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
+    n = _check_n_classes(n_classes)
+    T = np.full((n, n), 1 / (n - 1))
+    np.fill_diagonal(T, 0.0)
+    return T
+
+
+def biased(
+    n_classes: int, masses: Sequence[float] = WEAK_MASSES, random_state: Seed = None
+) -> FloatArray:
+    """Return a T whose rows give three (or more) random parts of the other classes their masses.
+
+    Each row's other classes are put in random order and cut into ``len(masses)`` parts of equal
+    size; part i shares ``masses[i]`` evenly. Where K-1 is not a multiple of the number of parts,
+    a class on the border of two parts takes its share of both, so that the shape is the same for
+    every K ≥ 2 and the rows always sum to 1.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    masses : sequence of float
+        Masses of the parts, none negative, summing to 1.
+    random_state : int, Generator, RandomState or None
+        Each row is cut anew.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> T = transition.biased(7, masses=(0.6, 0.3, 0.1), random_state=0)
+    >>> sorted({round(float(t), 3) for t in T[0]})
+    [0.0, 0.05, 0.15, 0.3]
+    """
+    n = _check_n_classes(n_classes)
+    mass = np.asarray(masses, dtype=np.float64)
+    good = mass.ndim == 1 and mass.size > 0 and np.isfinite(mass).all() and (mass >= 0).all()
+    if not good or abs(mass.sum() - 1) > 1e-9:
+        raise ValueError(
+            f"masses must be non-negative numbers that sum to 1, one for each part; got {masses!r}"
+        )
+    # The mass up to a share s of the (ordered) other classes is piecewise linear in s.
+    knots = np.linspace(0, 1, mass.size + 1)
+    cumulative = np.concatenate([[0.0], np.cumsum(mass) / mass.sum()])
+    shares = np.diff(np.interp(np.linspace(0, 1, n), knots, cumulative))
+    order = as_generator(random_state).permuted(np.tile(np.arange(n - 1), (n, 1)), axis=1)
+    T = np.zeros((n, n))
+    T[~np.eye(n, dtype=bool)] = shares[order].ravel()
+    return T
+
+
+def weak(n_classes: int, random_state: Seed = None) -> FloatArray:
+    """Return the paper's weakly biased T: `biased` with masses 0.45, 0.30 and 0.25.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> sorted({round(float(t), 4) for t in transition.weak(10, random_state=0)[0]})
+    [0.0, 0.0833, 0.1, 0.15]
+    """
+    return biased(n_classes, WEAK_MASSES, random_state)
+
+
+def strong(n_classes: int, random_state: Seed = None) -> FloatArray:
+    """Return the paper's strongly biased T: `biased` with masses 0.75, 0.24 and 0.01.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> sorted({round(float(t), 4) for t in transition.strong(10, random_state=0)[0]})
+    [0.0, 0.0033, 0.08, 0.25]
+    """
+    return biased(n_classes, STRONG_MASSES, random_state)
+
+
+def with_uniform_noise(T: ArrayLike, level: float) -> FloatArray:
+    """Return (1-λ)T + λ/K: with probability `level` = λ a label is drawn from all K classes.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.with_uniform_noise([[0, 1], [1, 0]], 0.5)
+    array([[0.25, 0.75],
+           [0.75, 0.25]])
+    """
+    array = check(T)
+    if not isinstance(level, (int, float, np.number)) or not 0 <= level <= 1:
+        raise ValueError(
+            f"level must be a number from 0 (no noise) to 1 (only noise); got {level!r}"
+        )
+    return (1 - level) * array + level / len(array)
+
+
+def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
+    """Turn counts of (class, complementary label) into a transition matrix.
+
+    ``T[y, k] = (counts[y, k] + smoothing) / (Σ_j counts[y, j] + K·smoothing)``: the mean of the
+    posterior under a symmetric Dirichlet prior with `smoothing` pseudo-counts in each cell.
+
+    Parameters
+    ----------
+    counts : array-like of shape (K, K)
+        ``counts[y, k]`` is how often an example of class y was said not to be k.
+    smoothing : float
+        0 keeps zeros; a row without any count then is an error.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.from_counts([[0, 8, 2], [5, 0, 5], [3, 7, 0]])
+    array([[0. , 0.8, 0.2],
+           [0.5, 0. , 0.5],
+           [0.3, 0.7, 0. ]])
+    """
+    try:
+        array = np.array(counts, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("counts must be a K×K array of numbers") from None
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
+        raise ValueError(
+            "counts must be square, one row and one column for each of at least 2 classes; "
+            f"got shape {array.shape}"
+        )
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError("counts must be finite and not negative; check the table for NaN or < 0")
+    if not isinstance(smoothing, (int, float, np.number)) or not 0 <= smoothing < math.inf:
+        raise ValueError(f"smoothing must be a finite number of at least 0; got {smoothing!r}")
+    array += smoothing
+    sums = array.sum(axis=1, keepdims=True)
+    if (sums == 0).any():
+        raise ValueError(
+            f"counts has no count in row {int(np.argmin(sums))}, so its probabilities are "
+            "unknown; pass smoothing= (for example 1/K) or collect labels for that class"
+        )
+    return np.asarray(array / sums)
+
+
+def estimate(
+    y_true: ArrayLike,
+    y_comp: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    smoothing: float | None = None,
+) -> FloatArray:
+    """Estimate T from a few rows that have both an ordinary and a complementary label.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        Ordinary labels.
+    y_comp : array-like of shape (N,), or boolean array of shape (N, K)
+        Complementary labels: one a row, or several.
+    classes : array-like of shape (K,), optional
+        All classes, in the order of the rows of T. By default the sorted values of `y_true` and
+        `y_comp` together.
+    smoothing : float, optional
+        Pseudo-counts for each cell; by default 1/K, so that the prior of a row weighs one label.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.estimate(["a", "a", "b"], ["b", "b", "a"], smoothing=0.5).round(2)
+    array([[0.17, 0.83],
+           [0.75, 0.25]])
+    """
+    true = np.asarray(y_true)
+    comp = np.asarray(y_comp)
+    if true.ndim != 1 or len(true) == 0 or len(comp) != len(true):
+        raise ValueError(
+            "y_true and y_comp must have the same number of rows, at least one; "
+            f"got shapes {true.shape} and {comp.shape}"
+        )
+    if classes is not None:
+        names = np.asarray(classes)
+    elif comp.ndim == 1:
+        names = np.unique(np.concatenate([true, comp]))
+    else:
+        names = np.arange(comp.shape[1])
+    if names.ndim != 1 or len(names) < 2 or len(np.unique(names)) != len(names):
+        raise ValueError(f"classes must name at least 2 different classes; got {names!r}")
+    for argument, values in (("y_true", true), ("y_comp", comp)):
+        outside = values[~np.isin(values, names)] if values.ndim == 1 else values[:0]
+        if len(outside):
+            raise ValueError(
+                f"{argument} must hold only classes {names.tolist()!r}; got {outside[0]!r}"
+            )
+    if comp.ndim == 1:
+        counts = confusion_matrix(true, comp, labels=names)
+    elif comp.dtype == bool and comp.shape[1] == len(names):
+        counts = (true[:, None] == names).T.astype(np.float64) @ comp
+    else:
+        raise ValueError(
+            f"y_comp must have one label a row or be a boolean array of shape (N, {len(names)}); "
+            f"got {comp.dtype} of shape {comp.shape}"
+        )
+    return from_counts(counts, 1 / len(names) if smoothing is None else smoothing)
+
+
+def pairwise(a: FloatArray, b: FloatArray, distance: Distance) -> FloatArray:
+    """Return the distance of every row of `a` to every row of `b`.
+
+    A callable takes two vectors. One that also works over the leading axes (sums with
+    ``axis=-1``) is called once for each row of `b`; otherwise it is called pair by pair.
+    """
+    if isinstance(distance, str):
+        try:
+            return np.asarray(cdist(a, b, _SCIPY_METRICS.get(distance, distance)))
+        except ValueError:
+            raise ValueError(
+                "distance must be 'l1', 'l2', the name of a scipy.spatial.distance metric or a "
+                f"callable of two vectors; got {distance!r}"
+            ) from None
+    if not callable(distance):
+        raise ValueError(
+            "distance must be 'l1', 'l2', the name of a scipy.spatial.distance metric or a "
+            f"callable of two vectors; got {distance!r}"
+        )
+    if _broadcasts(distance, a, b[0]):
+        return np.stack([np.asarray(distance(a, row), dtype=np.float64) for row in b], axis=1)
+    return np.asarray(cdist(a, b, lambda u, v: float(distance(u, v))))
+
+
+def _broadcasts(distance: Callable[[Any, Any], Any], a: FloatArray, row: FloatArray) -> bool:
+    """Try `distance` on a few rows at once; never as many rows as there are columns."""
+    probe = a[: 2 if a.shape[1] != 2 else 3]
+    if len(probe) in (0, a.shape[1]):
+        return False
+    try:
+        together = np.asarray(distance(probe, row), dtype=np.float64)
+    except (TypeError, ValueError, IndexError):
+        return False
+    if together.shape != (len(probe),):
+        return False
+    one_by_one = [float(distance(vector, row)) for vector in probe]
+    return bool(np.allclose(together, one_by_one, rtol=1e-9, atol=1e-12))
+
+
+def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
+    """Return the paper's γ: the smallest distance between two rows of T.
+
+    Decoding tells classes apart by their rows: the larger γ, the more a label is worth; at γ = 0
+    two classes cannot be told apart at all.
+
+    Parameters
+    ----------
+    T : array-like of shape (K, K)
+    distance : {"l1", "l2"}, name of a scipy.spatial.distance metric, or callable of two vectors
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> round(transition.gamma(transition.uniform(10)), 4)
+    0.2222
+    """
+    array = check(T)
+    if isinstance(distance, str):
+        try:
+            return float(pdist(array, _SCIPY_METRICS.get(distance, distance)).min())
+        except ValueError:
+            pass  # `pairwise` words the error
+    between = pairwise(array, array, distance)
+    return float(between[~np.eye(len(array), dtype=bool)].min())
+
+
+def epsilon(T_true: ArrayLike, T: ArrayLike) -> float:
+    """Return the paper's ε: the largest L1 distance between a row of `T_true` and that of `T`.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> T = transition.uniform(10)
+    >>> round(transition.epsilon(transition.with_uniform_noise(T, 0.5), T), 4)
+    0.1
+    """
+    true = check(T_true, name="T_true")
+    return float(np.abs(true - check(T, len(true))).sum(axis=1).max())
+
+
+def condition_number(T: ArrayLike) -> float:
+    """Return the 2-norm condition number of T: how much inverting T can amplify noise.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> round(transition.condition_number(transition.uniform(10)), 6)
+    9.0
+    """
+    return float(np.linalg.cond(check(T)))
+
+
+def is_uniform(T: ArrayLike) -> bool:
+    """Tell whether T is the uniform matrix, to within 1e-9 an entry."""
+    array = check(T)
+    return bool(np.abs(array - uniform(len(array))).max() <= _UNIFORM_TOLERANCE)
+
+
+def is_singular(T: ArrayLike) -> bool:
+    """Tell whether T has no usable inverse (its numerical rank is below K)."""
+    array = check(T)
+    return bool(np.linalg.matrix_rank(array) < len(array))
+
+
+def _labels_needed(T: FloatArray, error: float) -> int | None:
+    """Return how many labels of one class name it with at most this chance of error.
+
+    m labels of class y are more likely under another row j with a chance of at most BC(y, j)^m,
+    BC being the Bhattacharyya coefficient Σ_k √(T[y, k] T[j, k]); summed over the other classes.
+    """
+    roots = np.sqrt(T)
+    overlap = roots @ roots.T
+    np.fill_diagonal(overlap, 0.0)
+    largest = float(overlap.max())
+    if largest >= 1 - 1e-12:
+        return None
+    if largest == 0:
+        return 1
+
+    def bound(m: int) -> float:
+        return float((overlap**m).sum(axis=1).max())
+
+    low, high = 0, 1
+    while bound(high) > error:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if bound(middle) > error else (low, middle)
+    return high
+
+
+def describe(T: ArrayLike) -> str:
+    """Return a short account of T: its kind, γ, its condition, and what labels buy under it.
+
+    "Labels a class" are complementary labels of examples that look alike: that many, drawn from
+    one row of T, name the row with the stated chance. A model that shares strength between
+    examples needs fewer of each, one whose classes overlap needs more.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> print(transition.describe(transition.uniform(10)))
+    transition matrix of 10 classes: uniform
+    gamma (smallest L1 distance of two rows): 0.2222
+    condition number: 9
+    share of wrong labels (diagonal): none
+    labels a class to tell it from the others: 39 for 90%, 58 for 99%, 78 for 99.9%
+    """
+    array = check(T)
+    n = len(array)
+    diagonal = np.diag(array)
+    exchangeable = np.allclose(
+        array, with_uniform_noise(uniform(n), min(1.0, n * float(diagonal.mean()))), atol=1e-9
+    )
+    kinds = ["uniform" if exchangeable else "biased"]
+    if diagonal.max() > 0:
+        kinds.append("noisy (labels can be wrong)")
+    singular = is_singular(array)
+    if singular:
+        kinds.append("singular")
+    distance = gamma(array)
+    lines = [
+        f"transition matrix of {n} classes: {', '.join(kinds)}",
+        f"gamma (smallest L1 distance of two rows): {distance:.4g}",
+        "condition number: "
+        + ("infinite (T has no inverse)" if singular else f"{condition_number(array):.4g}"),
+        "share of wrong labels (diagonal): "
+        + (
+            f"{diagonal.mean():.3g} on average, {diagonal.max():.3g} at most"
+            if diagonal.max() > 0
+            else "none"
+        ),
+    ]
+    needed = {error: _labels_needed(array, error) for error in (0.1, 0.01, 0.001)}
+    if None in needed.values():
+        first, second = _closest_rows(array)
+        lines.append(
+            f"no number of labels tells class {first} from class {second}: their rows are the same"
+        )
+    else:
+        amounts = ", ".join(f"{m:,} for {100 * (1 - e):g}%" for e, m in needed.items())
+        lines.append(f"labels a class to tell it from the others: {amounts}")
+    return "\n".join(lines)
+
+
+def _closest_rows(T: FloatArray) -> tuple[int, int]:
+    between = cdist(T, T, "cityblock")
+    np.fill_diagonal(between, np.inf)
+    first, second = np.unravel_index(int(np.argmin(between)), between.shape)
+    return int(first), int(second)
