@@ -16,9 +16,9 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.datasets import load_digits  # type: ignore[import-untyped,unused-ignore]
-from sklearn.model_selection import train_test_split  # type: ignore[import-untyped,unused-ignore]
-from sklearn.utils import Bunch  # type: ignore[import-untyped,unused-ignore]
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Bunch
 
 from ybar._extras import require
 

@@ -177,9 +177,9 @@ def encode(
     missing = _missing(column)
     if missing.any():
         raise ValueError(
-            f"Input {name} contains NaN or None: row {int(np.argmax(missing))} has no "
-            "complementary label. Drop such rows, or pass a boolean N×K array in which they "
-            "rule out nothing"
+            f"{name} must hold a complementary label in each row; row {int(np.argmax(missing))} "
+            f"contains {column[int(np.argmax(missing))]!r} (NaN, infinity or None). Drop such "
+            "rows, or pass a boolean N×K array in which they rule out nothing"
         )
     check_classification_targets(column)
     if classes is not None:
@@ -191,7 +191,7 @@ def encode(
 
 def _missing(column: AnyArray) -> Any:
     if column.dtype.kind == "f":
-        return np.isnan(column)
+        return ~np.isfinite(column)
     if column.dtype.kind == "O":
         return np.fromiter(
             (value is None or value != value for value in column.tolist()), bool, len(column)

@@ -27,13 +27,29 @@ _MAGIC = b"ybar-model"
 _FORMAT = 1
 _LONGEST_HEADER = 200
 
-# What our classifiers are made of beyond the types that skops trusts by itself.
+# What our classifiers and scikit-learn's usual bases are made of, beyond the types that skops
+# trusts by itself: containers of numbers and settings, none of which runs code of the file.
 _TRUSTED = (
+    "builtins.range",
+    "numpy.dtype",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._dist_metrics.EuclideanDistance32",
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.ShuffleSplit",
+    "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neighbors._kd_tree.KDTree32",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
     "ybar.boosting.CPEBoostingClassifierCV",
     "ybar.classifiers.CPEClassifier",
+    "ybar.metrics.scel_scorer",
+    "ybar.metrics.ure_scorer",
     "ybar.neighbors.CPEKNeighborsClassifierCV",
 )
 
@@ -108,8 +124,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     path : str or path
     trusted : sequence of str
         Names of further types that the file may hold, such as
-        ``"lightgbm.sklearn.LGBMClassifier"``: only for files whose origin you trust. The types
-        of scikit-learn, numpy, scipy and ybar itself need no naming.
+        ``"lightgbm.sklearn.LGBMClassifier"``: only for files whose origin you trust. ybar's own
+        and what scikit-learn's usual classifiers are made of need no naming.
 
     Returns
     -------
@@ -120,6 +136,11 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     ValueError
         The file is no model of ybar, is damaged, comes from a newer ybar, or holds types that
         are not trusted. Nothing in it has been run.
+
+    Notes
+    -----
+    The sum guards against damage, the list of types against code. Neither guards against wrong
+    numbers: a file made by an enemy can hold a model that misleads, or trees that crash.
     """
     io = require("skops.io", "persistence", "ybar.load")
     source = Path(path)

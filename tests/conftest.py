@@ -1,0 +1,35 @@
+"""Data and settings that several test files share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ybar import datasets, labels, transition
+
+
+@pytest.fixture(scope="session")
+def digits():
+    return datasets.load("digits")
+
+
+@pytest.fixture(scope="session")
+def strong_T():
+    return transition.strong(10, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def digits_strong(digits, strong_T):
+    """Digits with one complementary label a row drawn under a strongly biased T."""
+    y_comp = labels.draw(digits.y_train, strong_T, random_state=0)
+    return digits.X_train, y_comp, digits.X_test, digits.y_test
+
+
+@pytest.fixture
+def blobs():
+    """Three classes far apart, so that any sensible learner gets them all right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 900)
+    centres = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+    X = centres[y] + rng.normal(size=(900, 2))
+    return X, y, labels.draw(y, transition.uniform(3), random_state=1)

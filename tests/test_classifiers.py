@@ -1,0 +1,288 @@
+"""The reduction over any probabilistic classifier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from lightgbm import LGBMClassifier
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from xgboost import XGBClassifier
+
+from ybar import (
+    CPEBoostingClassifierCV,
+    CPEClassifier,
+    CPEKNeighborsClassifierCV,
+    decode,
+    labels,
+    metrics,
+    transition,
+)
+
+BASES = {
+    "default": None,
+    "forest": RandomForestClassifier(n_estimators=30, min_samples_leaf=5, random_state=0),
+    "hist": HistGradientBoostingClassifier(max_iter=15, random_state=0),
+    "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
+    "neighbours": KNeighborsClassifier(30),
+    "calibrated": CalibratedClassifierCV(LinearSVC()),
+    "lightgbm": LGBMClassifier(n_estimators=15, n_jobs=1, verbosity=-1),
+    "xgboost": XGBClassifier(n_estimators=15, n_jobs=1),
+    "search": GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3),
+}
+EVERY = {
+    "cpe": CPEClassifier(),
+    "knn": CPEKNeighborsClassifierCV(random_state=0),
+    "boosting": CPEBoostingClassifierCV([0.1], [10, 20], random_state=0),
+}
+
+
+def make(name, **params):
+    return clone(EVERY[name]).set_params(**params)
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_any_probabilistic_classifier_learns_the_ordinary_classes(name, blobs):
+    X, y, y_comp = blobs
+    clf = CPEClassifier(BASES[name]).fit(X, y_comp)
+    assert np.mean(clf.predict(X) == y) > 0.97
+    q = clf.predict_complementary_proba(X)
+    np.testing.assert_allclose(q.sum(axis=1), 1, atol=1e-6)
+    # What the base learned is what an ordinary fit to the complementary labels gives.
+    assert np.array_equal(clf.classes_, [0, 1, 2])
+
+
+def test_the_base_is_fitted_to_the_complementary_labels_and_only_decoded(digits_strong, strong_T):
+    X, y_comp, X_test, _ = digits_strong
+    base = RandomForestClassifier(n_estimators=20, random_state=0)
+    clf = CPEClassifier(base, transition=strong_T).fit(X, y_comp)
+    q = base.fit(X, y_comp).predict_proba(X_test)
+    np.testing.assert_array_equal(clf.predict_complementary_proba(X_test), q)
+    nearest = [np.argmin([np.abs(row - t).sum() for t in strong_T]) for row in q]
+    np.testing.assert_array_equal(clf.predict(X_test), nearest)
+    np.testing.assert_array_equal(
+        clf.predict_proba(X_test), decode.class_probabilities(q, strong_T)
+    )
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array(["cat", "cow", "dog"]),
+        np.array([3, 10, 700]),
+        np.array(["a", "b", "c"], dtype=object),
+    ],
+    ids=["strings", "gaps", "objects"],
+)
+def test_classes_of_any_label_type_come_back_as_they_were(name, names, blobs):
+    X, y, y_comp = blobs
+    clf = make(name).fit(X, names[y_comp])
+    np.testing.assert_array_equal(clf.classes_, names)
+    assert np.mean(clf.predict(X) == names[y]) > 0.97
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_order_of_classes_is_that_of_the_rows_of_T(name):
+    """T is not symmetric here, so a silent sorting of `classes` would decode wrongly."""
+    rng = np.random.default_rng(0)
+    names = np.array(["zebra", "ant", "mole"])
+    T = np.array([[0, 0.9, 0.1], [0.1, 0, 0.9], [0.9, 0.1, 0]])
+    y = rng.integers(0, 3, 900)
+    X = np.array([[0.0, 0], [8, 0], [0, 8]])[y] + rng.normal(size=(900, 2))
+    y_comp = labels.draw(names[y], T, random_state=0, classes=names)
+    clf = make(name, transition=T, classes=names)
+    clf.fit(X, y_comp)
+    np.testing.assert_array_equal(clf.classes_, names)
+    assert np.mean(clf.predict(X) == names[y]) > 0.97
+    assert np.mean(names[clf.predict_proba(X).argmax(axis=1)] == names[y]) > 0.97
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_class_that_never_occurs_as_a_complementary_label_can_be_predicted(name, blobs):
+    X, y, _ = blobs
+    T = np.array([[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]])
+    y_comp = labels.draw(y, T, random_state=0)
+    assert set(y_comp) == {0, 1}
+    clf = make(name, transition=T, classes=[0, 1, 2])
+    clf.fit(X, y_comp)
+    q = clf.predict_complementary_proba(X)
+    assert q.shape == (len(X), 3)
+    assert not q[:, 2].any()
+    assert np.mean(clf.predict(X) == y) > 0.85
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_xgboost_gets_labels_without_gaps(blobs):
+    X, y, _ = blobs
+    T = np.array([[0, 0, 1.0], [0.5, 0, 0.5], [1, 0, 0]])
+    y_comp = labels.draw(y, T, random_state=0)
+    assert set(y_comp) == {0, 2}
+    base = XGBClassifier(n_estimators=60, max_depth=2, n_jobs=1)
+    clf = CPEClassifier(base, transition=T, classes=[0, 1, 2]).fit(X, y_comp)
+    assert np.mean(clf.predict(X) == y) > 0.85
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_two_classes_work(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = 6.0 * y[:, None] + rng.normal(size=(300, 2))
+    clf = make(name).fit(X, 1 - y)
+    assert np.mean(clf.predict(X) == y) > 0.97
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_several_labels_a_row_carry_more_than_one(name, digits):
+    """Three distinct labels a row against the first of them alone."""
+    rng = np.random.default_rng(0)
+    n = len(digits.X_train)
+    order = rng.permuted(np.tile(np.arange(9), (n, 1)), axis=1)[:, :3]
+    excluded = order + (order >= digits.y_train[:, None])
+    mask = np.zeros((n, 10), dtype=bool)
+    mask[np.arange(n)[:, None], excluded] = True
+    several = make(name).fit(digits.X_train, mask).predict(digits.X_test)
+    one = make(name).fit(digits.X_train, excluded[:, 0]).predict(digits.X_test)
+    assert np.mean(several == digits.y_test) > np.mean(one == digits.y_test) + 0.03
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_boolean_array_with_one_label_a_row_gives_the_same_as_the_labels(name, blobs):
+    X, _, y_comp = blobs
+    mask = y_comp[:, None] == np.arange(3)
+    one = make(name).fit(X, y_comp).predict_complementary_proba(X)
+    several = make(name).fit(X, mask)
+    np.testing.assert_array_equal(several.predict_complementary_proba(X), one)
+    assert several.score(X, mask) == several.score(X, y_comp)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_rows_that_rule_out_nothing_say_nothing(name, blobs):
+    X, y, y_comp = blobs
+    mask = y_comp[:, None] == np.arange(3)
+    mask[::4] = False
+    clf = make(name).fit(X, mask)
+    assert np.mean(clf.predict(X) == y) > 0.97
+    assert np.isfinite(clf.score(X, mask))
+
+
+def test_sample_weights_reach_the_base(blobs):
+    X, _, y_comp = blobs
+    weight = np.where(np.arange(len(X)) % 3 == 0, 2.0, 1.0)
+    repeated = np.repeat(np.arange(len(X)), weight.astype(int))
+    for base in (LogisticRegression(tol=1e-8), make_pipeline(StandardScaler(), MultinomialNB())):
+        if "multinomialnb" in base.get_params():
+            X_fit = X - X.min(axis=0)
+            base = make_pipeline(MultinomialNB())
+        else:
+            X_fit = X
+        weighted = CPEClassifier(base).fit(X_fit, y_comp, sample_weight=weight)
+        again = CPEClassifier(base).fit(X_fit[repeated], y_comp[repeated])
+        np.testing.assert_allclose(
+            weighted.predict_complementary_proba(X_fit),
+            again.predict_complementary_proba(X_fit),
+            atol=1e-4,
+        )
+    mask = y_comp[:, None] == np.arange(3)
+    as_mask = CPEClassifier().fit(X, mask, sample_weight=weight)
+    as_labels = CPEClassifier().fit(X, y_comp, sample_weight=weight)
+    np.testing.assert_allclose(
+        as_mask.predict_complementary_proba(X), as_labels.predict_complementary_proba(X)
+    )
+
+
+def test_boosting_takes_sample_weights(blobs):
+    X, y, y_comp = blobs
+    wrong = np.arange(len(X)) % 2 == 0
+    y_bad = np.where(wrong, y, y_comp)  # half of the labels are the class itself
+    weight = np.where(wrong, 1e-6, 1.0)
+    clf = CPEBoostingClassifierCV([0.1], [20], random_state=0)
+    assert np.mean(clf.fit(X, y_bad, sample_weight=weight).predict(X) == y) > 0.97
+    assert np.mean(clf.fit(X, y_bad).predict(X) == y) < 0.9
+
+
+def test_text_with_sparse_features():
+    rng = np.random.default_rng(0)
+    words = [["goal", "match", "team"], ["court", "law", "judge"], ["cell", "gene", "protein"]]
+    y = rng.integers(0, 3, 600)
+    texts = [" ".join(rng.choice([*words[k], "the", "of"], 12)) for k in y]
+    y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    whole = CPEClassifier(make_pipeline(TfidfVectorizer(), LogisticRegression()))
+    assert np.mean(whole.fit(texts, y_comp).predict(texts) == y) > 0.97
+    X = TfidfVectorizer().fit_transform(texts)
+    assert sp.issparse(X)
+    assert np.mean(CPEClassifier().fit(X, y_comp).predict(X) == y) > 0.97
+    mask = y_comp[:, None] == np.arange(3)
+    assert np.mean(CPEClassifier().fit(X, mask).predict(X) == y) > 0.97
+    assert np.mean(whole.fit(texts, mask).predict(texts) == y) > 0.97
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_data_frames_keep_their_feature_names(name, frame, blobs):
+    X, y, y_comp = blobs
+    table = frame({"left": X[:, 0], "right": X[:, 1]})
+    series = pd.Series(y_comp) if frame is pd.DataFrame else pl.Series(y_comp)
+    clf = make(name).fit(table, series)
+    assert clf.feature_names_in_.tolist() == ["left", "right"]
+    assert clf.n_features_in_ == 2
+    assert np.mean(clf.predict(table) == y) > 0.97
+    with pytest.raises(ValueError, match="feature names should match"):
+        clf.predict(
+            table.rename({"left": "wrong"})
+            if frame is pl.DataFrame
+            else table.rename(columns={"left": "wrong"})
+        )
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_score_is_minus_scel(name, digits_strong, strong_T):
+    X, y_comp, X_test, y_test = digits_strong
+    held_out = labels.draw(y_test, strong_T, random_state=1)
+    clf = make(name, transition=strong_T).fit(X, y_comp)
+    q = clf.predict_complementary_proba(X_test)
+    exact = -metrics.scel(held_out, q, floor=metrics.SCORING_FLOOR)
+    assert clf.score(X_test, held_out) == pytest.approx(exact, abs=1e-12)
+    assert metrics.scel_scorer(clf, X_test, held_out) == clf.score(X_test, held_out)
+    weight = np.arange(len(X_test)) % 3
+    assert clf.score(X_test, held_out, sample_weight=weight) != clf.score(X_test, held_out)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_decoder_works_in_every_classifier(name, digits_strong, strong_T):
+    X, y_comp, X_test, y_test = digits_strong
+    clf = make(name, transition=strong_T).fit(X, y_comp)
+    accuracy = {}
+    for decoder in ("l1", "l2", "max", "likelihood", lambda q, t: np.abs(q - t).sum(-1)):
+        predicted = clf.set_params(decoder=decoder).predict(X_test)
+        accuracy[decoder] = np.mean(predicted == y_test)
+        if decoder == "likelihood":
+            assert np.array_equal(clf.predict_proba(X_test).argmax(axis=1), predicted)
+    assert min(accuracy.values()) > 0.4
+    assert len({accuracy["l1"], *[v for k, v in accuracy.items() if callable(k)]}) == 1
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_same_seed_gives_the_same_bits_with_any_number_of_jobs(name, digits_strong, strong_T):
+    X, y_comp, X_test, _ = digits_strong
+    clf = make(name, transition=strong_T)
+    before = np.random.get_state()[1].copy()
+    first = clf.fit(X, y_comp).predict_complementary_proba(X_test)
+    np.testing.assert_array_equal(clf.fit(X, y_comp).predict_complementary_proba(X_test), first)
+    if "n_jobs" in clf.get_params(deep=False):
+        for n_jobs in (1, 2):
+            clf.set_params(n_jobs=n_jobs).fit(X, y_comp)
+            np.testing.assert_array_equal(clf.predict_complementary_proba(X_test), first)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)

@@ -1,0 +1,52 @@
+"""Promise 1: every classifier passes scikit-learn's common checks, and enough of them are run."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from ybar import CPEBoostingClassifierCV, CPEClassifier, CPEKNeighborsClassifierCV
+
+CLASSIFIERS = [
+    CPEClassifier(),
+    CPEClassifier(RandomForestClassifier(n_estimators=5, random_state=0)),
+    CPEKNeighborsClassifierCV(),
+    CPEBoostingClassifierCV(n_estimators=[5, 10], learning_rates=[0.1]),
+]
+
+
+def expected_failures(estimator):
+    if isinstance(estimator, CPEBoostingClassifierCV):
+        return {
+            "check_sample_weight_equivalence_on_dense_data": (
+                "LightGBM's min_child_samples counts rows, not weights, and the rows held out at "
+                "random differ when rows are repeated"
+            )
+        }
+    if isinstance(estimator, CPEClassifier) and estimator.estimator is not None:
+        why = "bootstrap samples of a forest count rows, as scikit-learn says of its own"
+        return {
+            "check_sample_weight_equivalence_on_dense_data": why,
+            "check_sample_weight_equivalence_on_sparse_data": why,
+        }
+    return {}
+
+
+@parametrize_with_checks(CLASSIFIERS, expected_failed_checks=expected_failures)
+def test_scikit_learns_common_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: type(e).__name__)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_at_least_fifty_checks_pass_and_only_the_explained_ones_fail(estimator):
+    explained = expected_failures(estimator)
+    results = check_estimator(estimator, expected_failed_checks=explained, on_fail=None)
+    status = [(r["check_name"], r["status"]) for r in results]
+    assert sum(s == "passed" for _, s in status) >= 50
+    assert {name for name, s in status if s == "xfail"} == set(explained)
+    # The only check left out is the one that needs an environment variable of SciPy's.
+    assert {name for name, s in status if s == "skipped"} <= {"check_array_api_input"}
+    assert not [name for name, s in status if s == "failed"]

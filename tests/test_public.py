@@ -1,0 +1,120 @@
+"""Promise 10 and the public surface: what `import ybar` gives, and what it costs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+import ybar
+
+PUBLIC = {
+    "ybar": [
+        "CPEBoostingClassifierCV",
+        "CPEClassifier",
+        "CPEKNeighborsClassifierCV",
+        "datasets",
+        "decode",
+        "labels",
+        "load",
+        "metrics",
+        "save",
+        "transition",
+    ],
+    "ybar.labels": ["draw", "encode", "pairs"],
+    "ybar.transition": [
+        "biased",
+        "check",
+        "condition_number",
+        "describe",
+        "epsilon",
+        "estimate",
+        "from_counts",
+        "gamma",
+        "is_singular",
+        "is_uniform",
+        "strong",
+        "uniform",
+        "weak",
+        "with_uniform_noise",
+    ],
+    "ybar.decode": ["class_probabilities", "decode", "inverse"],
+    "ybar.metrics": [
+        "SCORING_FLOOR",
+        "ErrorBound",
+        "complementary_estimation_loss",
+        "error_bound",
+        "scel",
+        "scel_scorer",
+        "ure_scorer",
+        "ure_zero_one",
+    ],
+    "ybar.datasets": ["fetch", "load", "read_idx"],
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_public_names_are_these(name):
+    module = importlib.import_module(name)
+    assert sorted(module.__all__) == sorted(PUBLIC[name])
+    for public in module.__all__:
+        assert getattr(module, public) is not None
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC if n != "ybar"])
+def test_every_public_function_has_a_docstring(name):
+    module = importlib.import_module(name)
+    for public in module.__all__:
+        if callable(getattr(module, public)):
+            assert len(getattr(module, public).__doc__) > 40, public
+
+
+def test_importing_ybar_loads_no_heavy_package():
+    code = (
+        "import sys, ybar\n"
+        "heavy = ('torch', 'lightgbm', 'matplotlib', 'dask', 'skops', 'pooch', 'typer')\n"
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "call"),
+    [
+        (
+            "lightgbm",
+            "boosting",
+            "ybar.CPEBoostingClassifierCV().fit([[0], [1], [2]], [0, 1, 2])",
+        ),
+        ("skops.io", "persistence", "ybar.save(None, 'x')"),
+        ("skops.io", "persistence", "ybar.load('x')"),
+        ("pooch", "data", "ybar.datasets.fetch('mnist')"),
+        (
+            "rich.progress",
+            "cli",
+            "ybar.CPEBoostingClassifierCV(verbose=True).fit([[0], [1], [2]] * 9, [0, 1, 2] * 9)",
+        ),
+    ],
+)
+def test_a_missing_extra_names_the_exact_pip_line(missing, extra, call):
+    code = (
+        f"import sys, ybar\nsys.modules[{missing!r}] = None\n"
+        f"try:\n    {call}\nexcept ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "", "HOME": "/nonexistent"},
+    )
+    package = missing.partition(".")[0]
+    assert f'needs {package}, which is not installed: pip install "ybar[{extra}]"' in done.stdout
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert ybar.__version__ == importlib.metadata.version("ybar")
