@@ -16,6 +16,7 @@ test-slow: .venv/.package
 
 bench: .venv/.package
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/update_readme.py
 
 lint: .venv/.package
 	$(BIN)/ruff check .
@@ -27,6 +28,7 @@ docs: .venv/.package
 
 results: .venv/.package
 	$(BIN)/python benchmarks/paper_knn.py
+	$(BIN)/python benchmarks/update_readme.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,
 # so that tests run against the built wheel.

@@ -15,7 +15,7 @@ from scipy.spatial import distance as scipy_distance
 
 from ybar import labels, transition
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=40)
 
 ALL_K = range(2, 41)
 MASSES = {
@@ -35,7 +35,7 @@ def distributions(draw, n):
 
 
 @st.composite
-def transitions(draw, max_classes=6):
+def transitions(draw, max_classes=5):
     n = draw(st.integers(2, max_classes))
     return np.array([draw(distributions(n)) for _ in range(n)])
 
@@ -66,42 +66,42 @@ def shares_by_loops(n_classes, masses):
 # --- building ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", ALL_K)
-def test_uniform_gives_every_other_class_the_same_share(n):
-    T = transition.uniform(n)
-    assert T.shape == (n, n)
-    for y, k in itertools.product(range(n), repeat=2):
-        assert T[y, k] == (0 if y == k else 1 / (n - 1))
+def test_uniform_gives_every_other_class_the_same_share():
+    for n in ALL_K:
+        T = transition.uniform(n)
+        assert T.shape == (n, n)
+        for y, k in itertools.product(range(n), repeat=2):
+            assert T[y, k] == (0 if y == k else 1 / (n - 1))
 
 
 @pytest.mark.parametrize("kind", ["uniform", *MASSES])
-@pytest.mark.parametrize("n", ALL_K)
-def test_rows_sum_to_one_and_a_class_never_rules_itself_out(kind, n):
-    T = build(kind, n, random_state=n)
-    assert T.shape == (n, n)
-    assert T.dtype == np.float64
-    assert (T >= 0).all()
-    assert (np.diag(T) == 0).all()
-    np.testing.assert_allclose(T.sum(axis=1), 1, rtol=0, atol=1e-14)
+def test_rows_sum_to_one_and_a_class_never_rules_itself_out(kind):
+    for n in ALL_K:
+        T = build(kind, n, random_state=n)
+        assert T.shape == (n, n)
+        assert T.dtype == np.float64
+        assert (T >= 0).all()
+        assert (np.diag(T) == 0).all()
+        np.testing.assert_allclose(T.sum(axis=1), 1, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", MASSES)
-@pytest.mark.parametrize("n", ALL_K)
-def test_every_row_has_the_same_shares_and_borders_take_from_both_parts(kind, n):
-    T = build(kind, n, random_state=n)
-    expected = [float(share) for share in shares_by_loops(n, MASSES[kind])]
-    assert math.isclose(sum(expected), 1)
-    for y in range(n):
-        others = sorted(np.delete(T[y], y), reverse=True)
-        np.testing.assert_allclose(others, expected, rtol=0, atol=1e-14)
+def test_every_row_has_the_same_shares_and_borders_take_from_both_parts(kind):
+    for n in ALL_K:
+        T = build(kind, n, random_state=n)
+        shares = shares_by_loops(n, MASSES[kind])
+        assert sum(shares) == 1
+        others = T[~np.eye(n, dtype=bool)].reshape(n, n - 1)
+        expected = np.tile([float(share) for share in shares], (n, 1))
+        np.testing.assert_allclose(-np.sort(-others, axis=1), expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("masses", [(1.0, 0.0, 0.0), (0.0, 0.5, 0.5), (0.5, 0.0, 0.5)])
-@pytest.mark.parametrize("n", ALL_K)
-def test_a_part_without_mass_gets_exactly_zero(masses, n):
-    T = transition.biased(n, masses, random_state=0)
-    zeros = sum(share == 0 for share in shares_by_loops(n, masses))
-    np.testing.assert_array_equal((T == 0).sum(axis=1), zeros + 1)
+def test_a_part_without_mass_gets_exactly_zero(masses):
+    for n in ALL_K:
+        T = transition.biased(n, masses, random_state=0)
+        zeros = sum(share == 0 for share in shares_by_loops(n, masses))
+        np.testing.assert_array_equal((T == 0).sum(axis=1), zeros + 1, err_msg=f"K = {n}")
 
 
 @pytest.mark.parametrize(
@@ -382,9 +382,9 @@ def test_gamma_takes_any_callable_with_or_without_an_axis(name, T):
     )
 
 
-@pytest.mark.parametrize("n", ALL_K)
-def test_gamma_of_the_uniform_matrix_is_two_over_K_minus_one(n):
-    assert math.isclose(transition.gamma(transition.uniform(n)), 2 / (n - 1), rel_tol=1e-12)
+def test_gamma_of_the_uniform_matrix_is_two_over_K_minus_one():
+    for n in ALL_K:
+        assert math.isclose(transition.gamma(transition.uniform(n)), 2 / (n - 1), rel_tol=1e-12)
 
 
 @pytest.mark.parametrize("distance", ["no such metric", 3, None])
@@ -423,9 +423,10 @@ def test_condition_number_is_the_ratio_of_the_extreme_singular_values(T):
     assert not transition.is_singular(T)
 
 
-@pytest.mark.parametrize("n", ALL_K)
-def test_condition_number_of_the_uniform_matrix_is_K_minus_one(n):
-    assert math.isclose(transition.condition_number(transition.uniform(n)), n - 1, rel_tol=1e-9)
+def test_condition_number_of_the_uniform_matrix_is_K_minus_one():
+    for n in ALL_K:
+        condition = transition.condition_number(transition.uniform(n))
+        assert math.isclose(condition, n - 1, rel_tol=1e-9)
 
 
 @quick
@@ -480,7 +481,8 @@ def promised(T):
     """Return {chance: labels} out of the last line of `describe`."""
     found = re.findall(r"([\d,]+) for ([\d.]+)%", transition.describe(T).splitlines()[-1])
     assert [chance for _, chance in found] == ["90", "99", "99.9"]
-    return {float(chance) / 100: int(count.replace(",", "")) for count, chance in found}
+    counts = [int(count.replace(",", "")) for count, _ in found]
+    return dict(zip((0.9, 0.99, 0.999), counts, strict=True))
 
 
 @pytest.mark.parametrize("n", [2, 3, 10])

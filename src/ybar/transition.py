@@ -70,7 +70,12 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
            [1., 0.]])
     """
     if isinstance(T, str):
-        if T != "uniform" or n_classes is None:
+        if n_classes is None:
+            raise ValueError(
+                f"{name} must be a K×K array; got {T!r}. Make one, for example with "
+                "transition.uniform(K)"
+            )
+        if T != "uniform":
             raise ValueError(f"{name} must be 'uniform' or a K×K array; got {T!r}")
         return uniform(n_classes)
     try:

@@ -1,0 +1,14 @@
+"""Settings of the documentation."""
+
+import ybar
+
+project = "ybar"
+author = "The ybar developers"
+version = release = ybar.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_theme = "furo"
+exclude_patterns = ["_build"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_use_ivar = True
+default_role = "code"

@@ -1,0 +1,62 @@
+"""README and results: what is printed is what runs, and what was measured."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ybar
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
+def test_every_snippet_of_the_readme_runs_as_printed(snippet, tmp_path):
+    command = [sys.executable, "-W", "error", "-c", snippet]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_first_snippet_has_at_most_ten_lines_and_learns():
+    assert len(SNIPPETS[0].strip().splitlines()) <= 11  # ten and the blank one after the imports
+    done = subprocess.run([sys.executable, "-c", SNIPPETS[0]], capture_output=True, text=True)
+    accuracy, scel = map(
+        float, re.search(r"accuracy ([\d.]+), SCEL ([\d.]+)", done.stdout).groups()
+    )
+    assert accuracy > 0.85
+    assert scel < 2.1
+
+
+def test_the_tables_of_the_readme_are_those_of_the_results(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    update = importlib.import_module("update_readme")
+    assert len(update.PLACE.findall(README)) == 2
+    assert update.filled(README) == README
+
+
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(ybar.__path__, "ybar.")])
+def test_the_examples_in_the_docstrings_are_right(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+    public = getattr(importlib.import_module(name), "__all__", [])
+    assert result.attempted > 0 or not public or name == "ybar.metrics"
+
+
+def test_the_demo_prints_a_table_and_writes_a_page(tmp_path):
+    command = [sys.executable, str(ROOT / "examples" / "demo.py"), "--output", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    assert "nearest" in done.stdout
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("data:image/png;base64,") == 3
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
