@@ -8,8 +8,9 @@ SOURCES := $(shell find src -name '*.py')
 demo: .venv/.package
 	$(BIN)/python examples/demo.py --output demo
 
+# Two workers, so one thread each: more would only wait for one another.
 test: .venv/.package
-	$(BIN)/python -m pytest -n 2 -m "not slow" tests
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" tests
 
 test-slow: .venv/.package
 	$(BIN)/python -m pytest -n 0 -m slow --timeout 3600 tests

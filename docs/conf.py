@@ -10,5 +10,4 @@ html_theme = "furo"
 exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-napoleon_use_ivar = True
 default_role = "code"

@@ -170,7 +170,7 @@ def test_a_callable_decodes_as_if_called_pair_by_pair(name, problem):
 
 @pytest.mark.parametrize("method", METHODS)
 @quick
-@given(seed=SEEDS, n=st.integers(3, 8))
+@given(seed=SEEDS, n=st.integers(3, 40))
 def test_the_first_class_is_taken_where_rows_of_T_are_the_same(method, seed, n):
     rng = np.random.default_rng(seed)
     T = rng.dirichlet(np.ones(n), n)
@@ -291,10 +291,19 @@ def test_p_is_recovered_where_q_follows_an_invertible_T(seed, n):
     p = rng.dirichlet(np.full(n, rng.choice([0.2, 1.0, 5.0])), 10)
     p[0] = np.eye(n)[rng.integers(n)]
     # Where some p is 0 rounding sends q outside, and the likelihood is flat to 1e-9 there.
-    np.testing.assert_allclose(decode.class_probabilities(p @ T, T), p, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(decode.class_probabilities(p @ T, T), p, rtol=0, atol=1e-4)
     inside = 0.9 * p + 0.1 / n
     recovered = decode.class_probabilities(inside @ T, T)
     np.testing.assert_allclose(recovered, inside, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["weak", "strong"])
+@pytest.mark.parametrize("n", [40, 70])
+def test_p_is_recovered_with_many_classes_even_where_it_names_one_class(n, kind):
+    T = getattr(transition, kind)(n, 0)
+    np.testing.assert_allclose(decode.class_probabilities(T, T), np.eye(n), rtol=0, atol=1e-5)
+    p = np.random.default_rng(0).dirichlet(np.ones(n), 5)
+    np.testing.assert_allclose(decode.class_probabilities(p @ T, T), p, rtol=0, atol=1e-5)
 
 
 @settings(deadline=None, max_examples=150)
@@ -404,10 +413,10 @@ def test_a_class_that_is_almost_never_ruled_out_gets_almost_everything(level, ti
 
 @pytest.mark.parametrize("tiny", TINY)
 def test_tiny_probabilities_change_nothing_under_biased_T(tiny):
-    for n in (3, 10, 70):
+    for n in (3, 10):
         T = transition.strong(n, 0)
         p = decode.class_probabilities(np.where(T > 0, T, tiny), T)
-        np.testing.assert_allclose(p, np.eye(n), rtol=0, atol=1e-3, err_msg=f"K = {n}")
+        np.testing.assert_allclose(p, np.eye(n), rtol=0, atol=1e-4, err_msg=f"K = {n}")
 
 
 def test_labels_that_no_class_can_have_are_left_out_of_account():

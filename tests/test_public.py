@@ -43,7 +43,6 @@ PUBLIC = {
     ],
     "ybar.decode": ["class_probabilities", "decode", "inverse"],
     "ybar.metrics": [
-        "SCORING_FLOOR",
         "ErrorBound",
         "complementary_estimation_loss",
         "error_bound",

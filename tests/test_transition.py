@@ -462,7 +462,7 @@ def test_check_returns_a_new_array_with_rows_that_sum_to_one(T, scale):
         ([[0, 1], [1.5, -0.5]], "none below 0; got -0.5 at row 1, column 1"),
         ([[0, 1], [np.nan, 0]], "finite numbers; got nan at row 1, column 0"),
         ([["a", "b"], ["c", "d"]], "K×K array of numbers"),
-        ("weak", "'uniform' or a K×K array"),
+        ("weak", "got 'weak'"),
     ],
 )
 def test_check_says_what_is_wrong(T, message):

@@ -2,52 +2,90 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.model_selection import ShuffleSplit, check_cv
+from sklearn.model_selection import check_cv
 
+from ._checks import shown
 from ._random import as_generator
-from ._typing import AnyArray, FloatArray, IntArray, Seed
+from ._typing import AnyArray, BoolArray, FloatArray, IntArray, Seed
 
 Split = tuple[IntArray, IntArray]
 
 
-def splits(n_rows: int, cv: Any, validation_fraction: float, random_state: Seed) -> list[Split]:
-    """Return the (training, validation) row indices: one random part held out, or those of cv."""
+def splits(
+    usable: BoolArray, cv: Any, validation_fraction: float, random_state: Seed
+) -> list[Split]:
+    """Return the (training, validation) row indices: one random part held out, or those of cv.
+
+    Each part must have rows that are `usable`: that have a label, and some weight.
+    """
+    n_rows = len(usable)
     if cv is None:
-        inside = isinstance(validation_fraction, (float, np.floating))
-        if not inside or not 0 < validation_fraction < 1:
-            raise ValueError(
-                "validation_fraction must be a float between 0 and 1, both excluded; "
-                f"got {validation_fraction!r}"
-            )
-        seed = int(as_generator(random_state).integers(2**31))
-        cv = ShuffleSplit(1, test_size=validation_fraction, random_state=seed)
-    rows = np.empty((n_rows, 0))
-    found = [(np.asarray(a), np.asarray(b)) for a, b in check_cv(cv).split(rows)]
-    for train, validation in found:
-        if len(train) == 0 or len(validation) == 0:
-            raise ValueError(
-                "cv must leave rows to train on and rows to validate on; got "
-                f"{len(train)} and {len(validation)}"
-            )
+        found = [_hold_out(n_rows, validation_fraction, random_state)]
+    else:
+        found = _splits_of(cv, n_rows)
+    for parts in found:
+        for part, purpose in zip(parts, ("train", "validate"), strict=True):
+            if not usable[part].any():
+                raise ValueError(
+                    f"cv must leave labelled rows of some weight to {purpose} on; got none in "
+                    f"{len(part)} rows. Choose other parts"
+                )
+    return found
+
+
+def _hold_out(n_rows: int, fraction: float, random_state: Seed) -> Split:
+    allowed = "a float between 0 and 1, both excluded"
+    if isinstance(fraction, (float, np.floating)) and 0 < fraction < 1:
+        n_validation = math.ceil(fraction * n_rows)
+        if n_validation < n_rows:
+            order = as_generator(random_state).permutation(n_rows)
+            return np.sort(order[n_validation:]), np.sort(order[:n_validation])
+        raise ValueError(
+            f"validation_fraction must leave rows to train on; got {fraction} of {n_rows} rows. "
+            "Hold out fewer"
+        )
+    raise ValueError(f"validation_fraction must be {allowed}; got {shown(fraction)}")
+
+
+def _splits_of(cv: Any, n_rows: int) -> list[Split]:
+    if isinstance(cv, (int, np.integer)) and not 2 <= cv <= n_rows:
+        raise ValueError(f"cv must be an int from 2 to the {n_rows} rows; got {cv}")
+    try:
+        pairs = list(check_cv(cv).split(np.empty((n_rows, 0))))
+        found = [(np.arange(n_rows)[a], np.arange(n_rows)[b]) for a, b in pairs]
+    except (TypeError, ValueError, IndexError) as err:
+        raise ValueError(
+            "cv must be an int, a splitter of scikit-learn or a list of (train, validation) row "
+            f"indices below {n_rows}; got {shown(cv)} ({err})"
+        ) from err
+    if not found:
+        raise ValueError("cv must give at least one pair of (train, validation) rows; got none")
     return found
 
 
 def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
     """Return the user's candidate values as a list of positive numbers of one kind."""
-    numbers = (int, np.integer) if kind is int else (int, float, np.number)
+    rule = f"{name} must be a list of candidates, " + (
+        "whole numbers of at least 1" if kind is int else "finite numbers above 0"
+    )
+    if isinstance(values, numbers.Real):
+        raise ValueError(f"{rule}; got {shown(values)}. For a single one write [{shown(values)}]")
     listed = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else []
-    wrong = [v for v in listed if isinstance(v, bool) or not isinstance(v, numbers) or not v > 0]
-    if not listed or wrong:
-        what = "whole numbers of at least 1" if kind is int else "numbers above 0"
-        raise ValueError(
-            f"{name} must be a list of candidates, {what}; got {wrong[0] if wrong else values!r}"
-        )
-    return [kind(v) for v in listed]
+    expected = numbers.Integral if kind is int else numbers.Real
+    for value in listed:
+        fits = isinstance(value, expected) and not isinstance(value, bool)
+        if not fits or not 0 < value < math.inf:
+            raise ValueError(f"{rule}; got {shown(value)}")
+    if not listed:
+        raise ValueError(f"{rule}; got {shown(values)}")
+    return [kind(value) for value in listed]
 
 
 def results(

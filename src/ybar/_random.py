@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator, RandomState, SeedSequence
 
+from ._checks import shown
 from ._typing import Seed
 
 
@@ -26,5 +27,5 @@ def as_generator(random_state: Seed) -> Generator:
             pass
     raise ValueError(
         "random_state must be None, a non-negative int, a numpy Generator, RandomState or "
-        f"SeedSequence; got {random_state!r}"
+        f"SeedSequence; got {shown(random_state)}"
     )

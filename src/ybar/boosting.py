@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 from collections.abc import Callable, Iterator
+from types import NoneType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _path, labels, metrics
+from . import _checks, _path, labels, metrics
 from ._extras import require
 from ._random import as_generator
 from ._typing import AnyArray, FloatArray, IntArray, Seed
@@ -147,12 +149,34 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
         X = validate_data(self, X, ensure_min_samples=2, ensure_all_finite="allow-nan")
         codes, weights = self._check_fit(X, y, sample_weight)
-        rates, counts = self._candidates()
+        _checks.n_jobs(self.n_jobs)
         generator = as_generator(self.random_state)
-        parts = _path.splits(len(X), self.cv, self.validation_fraction, generator)
+        usable = np.ones(len(X), dtype=bool) if weights is None else weights > 0
+        if codes.ndim == 2:
+            usable &= codes.any(axis=1)
+        parts = _path.splits(usable, self.cv, self.validation_fraction, generator)
         self.seen_classes_ = np.unique(labels.pairs(codes, len(self.classes_))[1])
-        params = self._params(len(X), int(generator.integers(2**31)))
-        numbers = _path.as_float(X)
+        params = self._params(lightgbm, len(X), int(generator.integers(2**31)))
+        try:
+            self._fit(lightgbm, params, parts, _path.as_float(X), codes, weights)
+        except lightgbm.basic.LightGBMError as err:
+            reason = " ".join(str(err).split())
+            raise ValueError(
+                "lightgbm_params must be what LightGBM can use with this data; got "
+                f"{_checks.shown(self.lightgbm_params)}. LightGBM says: {reason}"
+            ) from err
+        return self
+
+    def _fit(
+        self,
+        lightgbm: Any,
+        params: dict[str, Any],
+        parts: list[_path.Split],
+        numbers: AnyArray,
+        codes: AnyArray,
+        weights: FloatArray | None,
+    ) -> None:
+        rates, counts = self._candidates()
 
         def dataset(part: IntArray, reference: Any = None) -> _Samples:
             row, k = labels.pairs(codes[part], len(self.classes_))
@@ -182,7 +206,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
                 for booster, validation in zip(fitted, validations, strict=True)
             ]
             rows = np.concatenate([validation.rows for validation in validations])
-            return metrics.mean_and_error(np.concatenate(losses), rows, len(X), weights)
+            return metrics.mean_and_error(np.concatenate(losses), rows, len(numbers), weights)
 
         scel = np.full((len(rates), len(counts)), np.nan)
         std_error = np.full_like(scel, np.nan)
@@ -206,11 +230,10 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         self.best_score_ = float(-scel.ravel()[self.best_index_])
         best = lightgbm.train(
             {**params, "learning_rate": self.best_params_["learning_rate"]},
-            dataset(np.arange(len(X))).binned,
+            dataset(np.arange(len(numbers))).binned,
             num_boost_round=self.best_params_["n_estimators"],
         )
         self.model_ = best.model_to_string()
-        return self
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
@@ -241,7 +264,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             sorted(set(_path.check_candidates(counts, "n_estimators"))),
         )
 
-    def _params(self, n_rows: int, seed: int) -> dict[str, Any]:
+    def _params(self, lightgbm: Any, n_rows: int, seed: int) -> dict[str, Any]:
         own = {
             "objective": "multiclass",
             "num_class": len(self.seen_classes_),
@@ -252,13 +275,28 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             "force_row_wise": True,
             "num_threads": self._threads(n_rows),
         }
-        given = dict(self.lightgbm_params or {})
-        clash = sorted(set(given) & {*own, "learning_rate", "num_iterations", "n_estimators"})
-        if clash:
+        if not isinstance(self.lightgbm_params, (dict, NoneType)):
             raise ValueError(
-                f"lightgbm_params must not set {clash[0]!r}, which the classifier sets itself; "
-                "use its own parameters (learning_rates, n_estimators, random_state, n_jobs)"
+                f"lightgbm_params must be a dict; got {_checks.shown(self.lightgbm_params)}"
             )
+        given = dict(self.lightgbm_params or {})
+        # LightGBM would pass over a misspelt name in silence.
+        aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
+        known = {name for main, others in aliases.items() for name in (main, *others)}
+        taken = {*own, "learning_rate", "num_iterations"}
+        taken |= {name for main in taken for name in aliases.get(main, ())}
+        for name in given:
+            if name in taken:
+                raise ValueError(
+                    f"lightgbm_params must not set {name!r}, which the classifier sets itself; "
+                    "use its own parameters (learning_rates, n_estimators, random_state, n_jobs)"
+                )
+            if name not in known:
+                near = difflib.get_close_matches(str(name), known, 1)
+                raise ValueError(
+                    f"lightgbm_params must name parameters of LightGBM; got {name!r}"
+                    + (f". Did you mean {near[0]!r}?" if near else "")
+                )
         return {**own, **given}
 
     def _threads(self, n_rows: int) -> int:
@@ -292,8 +330,7 @@ def _validation_losses(booster: Any, k: IntArray) -> FloatArray:
     found: list[FloatArray] = []
 
     def keep(q: AnyArray, _: Any) -> tuple[str, float, bool]:
-        chosen = q[np.arange(len(k)), k]
-        found.append(-np.log(np.maximum(chosen, metrics.SCORING_FLOOR)))
+        found.append(metrics.log_losses(q[np.arange(len(k)), k], 1 / (len(k) + 1)))
         return "kept", 0.0, False
 
     booster.eval_valid(keep)

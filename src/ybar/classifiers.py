@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
-from . import decode, labels, metrics, transition
+from . import _checks, decode, labels, metrics, transition
 from ._typing import AnyArray, FloatArray, IntArray
 
 __all__ = ["CPEClassifier", "ComplementaryClassifier"]
@@ -80,7 +80,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         float
-            Higher is better. Probabilities of 0 count as `ybar.metrics.SCORING_FLOOR`.
+            Higher is better. For probabilities of 0 see `ybar.metrics.scel_scorer`.
         """
         return metrics.scel_scorer(self, X, y, sample_weight)
 
@@ -96,6 +96,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
                 "y are the complementary labels, one for each row of X"
             )
+        if X is None:
+            raise TypeError("X must be an array, a sparse matrix or a data frame; got None")
         decode.check_method(self.decoder, name="decoder")
         codes, self.classes_ = labels.encode(y, self.classes)
         n_rows, n_classes = _num_samples(X), len(self.classes_)
@@ -104,13 +106,20 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 "X and y must have the same number of rows (inconsistent numbers of samples); "
                 f"got {n_rows} and {len(codes)}"
             )
-        weights = None if sample_weight is None else metrics.check_weights(sample_weight, n_rows)
-        rows, indices = labels.pairs(codes, n_classes)
-        seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
+        weights = None if sample_weight is None else _checks.weights(sample_weight, n_rows)
+        seen = np.arange(n_classes)
+        if n_classes > 1:
+            rows, indices = labels.pairs(codes, n_classes)
+            seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
+        if len(seen) == 0:
+            raise ValueError(
+                "sample_weight must not be zero for every row that has a label; got 0 for all"
+            )
         if len(seen) < 2:
             raise ValueError(
                 "y must hold at least two different complementary labels; got only one class, "
-                f"{self.classes_[seen[0]]!r}. Nothing can be told apart with it"
+                f"{_checks.shown(self.classes_[seen[0]])}. Collect labels that rule out other "
+                "classes too"
             )
         if n_rows < n_classes:
             raise ValueError(
@@ -130,6 +139,23 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
 def _has_predict_proba(estimator: Any) -> bool:
     return hasattr(estimator, "predict_proba")
+
+
+def _check_base(estimator: Any) -> None:
+    """Refuse a base estimator that cannot give probabilities of classes."""
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"estimator must be a classifier, not a class; got {name}. Write {name}()")
+    if not hasattr(estimator, "fit") or is_regressor(estimator):
+        kind = type(estimator).__name__ if hasattr(estimator, "fit") else _checks.shown(estimator)
+        raise TypeError(
+            f"estimator must be a classifier; got {kind}. Pass one such as LogisticRegression()"
+        )
+    if not _has_predict_proba(estimator):
+        raise ValueError(
+            f"estimator must have predict_proba; {type(estimator).__name__} has none. Calibrate "
+            "it: CPEClassifier(CalibratedClassifierCV(estimator))"
+        )
 
 
 class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignore[misc]
@@ -206,12 +232,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         self
         """
         base = self._base()
-        if not _has_predict_proba(base):
-            name = type(base).__name__
-            raise ValueError(
-                f"estimator must have predict_proba; {name} has none. Calibrate it: "
-                f"CPEClassifier(CalibratedClassifierCV({name}()))"
-            )
+        _check_base(base)
         codes, weights = self._check_fit(X, y, sample_weight)
         rows, indices = labels.pairs(codes, len(self.classes_))
         X_fit = X
@@ -224,10 +245,11 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         try:
             self.estimator_ = clone(base).fit(X_fit, y_fit, **fit_params)
         except Exception as err:
-            kind = next((k for k in (TypeError, ValueError) if isinstance(err, k)), RuntimeError)
+            kind = next((k for k in (ValueError, TypeError) if isinstance(err, k)), RuntimeError)
+            reason = str(err) if kind is not RuntimeError else f"{type(err).__name__}: {err}"
             raise kind(
                 f"estimator {type(base).__name__} could not be fitted to X and the "
-                f"complementary labels: {err}"
+                f"complementary labels: {reason}"
             ) from err
         for attribute in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, attribute):
@@ -250,6 +272,11 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         check_is_fitted(self, "estimator_")
         proba = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
         columns = self.seen_classes_[np.asarray(self.estimator_.classes_, dtype=np.intp)]
+        if proba.ndim != 2 or proba.shape[1] != len(columns):
+            raise ValueError(
+                f"estimator {type(self.estimator_).__name__} must give a column for each of its "
+                f"{len(columns)} classes in predict_proba; got shape {proba.shape}"
+            )
         q = np.zeros((len(proba), len(self.classes_)))
         q[:, columns] = proba
         return q

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from . import transition
+from . import _checks, transition
+from ._distances import pairwise
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray
 
 __all__ = ["class_probabilities", "decode", "inverse"]
@@ -78,7 +79,7 @@ def check_method(method: Method, *, name: str = "method") -> None:
     if not known and not callable(method):
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, METHODS))} or a callable distance; "
-            f"got {method!r}"
+            f"got {_checks.shown(method)}"
         )
 
 
@@ -93,7 +94,7 @@ def _decider(T: FloatArray, method: Method) -> Callable[[FloatArray], IntArray]:
         # ‖q - t‖² = ‖q‖² - 2 q·t + ‖t‖², and ‖q‖² is the same for every class.
         squares = (T * T).sum(axis=1)
         return lambda q: (squares - 2 * (q @ T.T)).argmin(axis=1)
-    return lambda q: transition.pairwise(q, T, method).argmin(axis=1)
+    return lambda q: pairwise(q, T, method, name="method").argmin(axis=1)
 
 
 def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
@@ -162,21 +163,17 @@ def check_probabilities(q: ArrayLike, n_classes: int, *, name: str = "q") -> Any
 
     float32 stays float32, so that a large q is not copied; blocks of it are widened when used.
     """
-    array = np.asarray(q)
+    array = _checks.array_of_numbers(q, f"{name} must be an N×K array of probabilities")
     if array.dtype not in (np.float32, np.float64):
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} must be an N×K array of probabilities; got {array.dtype}"
-            ) from None
+        array = array.astype(np.float64)
     if array.ndim != 2 or array.shape[1] != n_classes:
         raise ValueError(
             f"{name} must have shape (N, {n_classes}), one column for each class; got {array.shape}"
         )
     if array.size == 0:
         return array
-    sums = array.sum(axis=1, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        sums = array.sum(axis=1, dtype=np.float64)
     if not np.isfinite(sums).all():
         raise ValueError(
             f"{name} must hold finite probabilities; row {int(np.argmin(np.isfinite(sums)))} has "
@@ -186,7 +183,7 @@ def check_probabilities(q: ArrayLike, n_classes: int, *, name: str = "q") -> Any
         row = int(np.argmin(array.min(axis=1)))
         raise ValueError(
             f"{name} must hold probabilities, so none below 0; got {array[row].min():g} in row "
-            f"{row}"
+            f"{row}. Turn scores into probabilities first, for example by softmax"
         )
     row = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[row] - 1) > _SUM_TOLERANCE:

@@ -11,14 +11,10 @@ Inside the package they are *codes*: class indices 0..K-1, or the same boolean a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from . import transition
+from . import _checks, transition
 from ._random import as_generator
 from ._typing import AnyArray, FloatArray, IntArray, Seed
 
@@ -73,7 +69,10 @@ def draw(
             raise ValueError(
                 f"T must have one row for each of the {len(names)} classes; got shape {array.shape}"
             )
-        indices = _look_up(column_or_1d(y), names, "y")
+        given = _checks.label_array(y, "y must hold one class name a row")
+        indices = _look_up(_checks.label_column(given, "y"), names, "y")
+        if len(indices) == 0:
+            raise ValueError("y must hold at least one label; got none")
     else:
         names = None
         indices = _check_indices(y, n_classes, "y")
@@ -126,11 +125,23 @@ def check_classes(classes: ArrayLike) -> AnyArray:
     """Return the user's class names as an array, in the user's order."""
     names = np.asarray(classes)
     if names.ndim != 1 or len(names) < 2:
-        raise ValueError(f"classes must be a list of at least 2 class names; got {classes!r}")
+        raise ValueError(
+            f"classes must be a list of at least 2 class names; got {_checks.shown(classes)}"
+        )
+    missing = [value for value in names.tolist() if _checks.is_missing(value)]
+    if missing:
+        raise ValueError(
+            f"classes must name classes; got {_checks.shown(missing[0])}. Leave it out: rows "
+            "without a label rule out nothing"
+        )
+    _checks.one_kind(
+        names, f"classes must hold names of one kind; got {_checks.shown(names.tolist())}"
+    )
     unique, count = np.unique(names, return_counts=True)
     if len(unique) < len(names):
         raise ValueError(
-            f"classes must name each class once; got {unique[count > 1][0]!r} more than once"
+            "classes must name each class once; got "
+            f"{_checks.shown(unique[count > 1][0])} more than once"
         )
     return names
 
@@ -162,60 +173,28 @@ def encode(
     >>> codes
     array([2, 0, 2])
     """
-    array = np.asarray(y_comp)
+    rule = (
+        f"{name} must hold one complementary label a row, or several as a boolean array of shape "
+        "(N, K)"
+    )
+    array = _checks.label_array(y_comp, rule)
     if array.ndim == 2 and array.dtype == bool:
-        return _check_mask(array, classes, name)
+        names = np.arange(array.shape[1]) if classes is None else check_classes(classes)
+        _checks.mask(array, len(names), name)
+        return array, names
     if array.ndim == 2 and array.shape[1] > 1:
         raise ValueError(
-            f"{name} must hold one complementary label a row, or several as a boolean array of "
-            f"shape (N, K); got {array.dtype} of shape {array.shape}. If it holds 0 and 1, pass "
+            f"{rule}; got {array.dtype} of shape {array.shape}. If it holds 0 and 1, pass "
             f"{name}.astype(bool)"
         )
-    column = column_or_1d(array, warn=True)
-    if len(column) == 0:
+    if len(array) == 0:
         raise ValueError(f"{name} must hold at least one complementary label; got none")
-    missing = _missing(column)
-    if missing.any():
-        raise ValueError(
-            f"{name} must hold a complementary label in each row; row {int(np.argmax(missing))} "
-            f"contains {column[int(np.argmax(missing))]!r} (NaN, infinity or None). Drop such "
-            "rows, or pass a boolean N×K array in which they rule out nothing"
-        )
-    check_classification_targets(column)
+    column = _checks.label_column(array, name)
     if classes is not None:
         names = check_classes(classes)
         return _look_up(column, names, name), names
     names, codes = np.unique(column, return_inverse=True)
     return codes.astype(np.intp, copy=False), names
-
-
-def _missing(column: AnyArray) -> Any:
-    if column.dtype.kind == "f":
-        return ~np.isfinite(column)
-    if column.dtype.kind == "O":
-        return np.fromiter(
-            (value is None or value != value for value in column.tolist()), bool, len(column)
-        )
-    return np.zeros(len(column), dtype=bool)
-
-
-def _check_mask(mask: AnyArray, classes: ArrayLike | None, name: str) -> tuple[AnyArray, AnyArray]:
-    n_classes = mask.shape[1]
-    names = np.arange(n_classes) if classes is None else check_classes(classes)
-    if len(names) != n_classes or n_classes < 2:
-        raise ValueError(
-            f"{name} must have one column for each class (K = {max(len(names), 2)}); "
-            f"got a boolean array of shape {mask.shape}"
-        )
-    count = mask.sum(axis=1)
-    if (count == n_classes).any():
-        raise ValueError(
-            f"{name} must leave at least one class possible in each row; row "
-            f"{int(np.argmax(count))} rules out all {n_classes} classes. Correct or drop it"
-        )
-    if not count.any():
-        raise ValueError(f"{name} must rule out at least one class somewhere; got no True at all")
-    return mask, names
 
 
 def _look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
@@ -231,41 +210,46 @@ def _look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
-            f"{argument} must hold only classes {_short(names)}; got {column[row]!r} in row {row}. "
-            "Name all classes with classes="
+            f"{argument} must hold only classes {_checks.shown(names.tolist(), 200)}; got "
+            f"{_checks.shown(column[row])} in row {row}. Name all classes with classes="
         )
     return codes
 
 
-def _short(names: AnyArray) -> str:
-    shown = ", ".join(repr(value) for value in names[:10].tolist())
-    return f"[{shown}{', …' if len(names) > 10 else ''}]"
-
-
 def _check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
-    array = column_or_1d(values)
+    rule = f"{argument} must hold class indices 0..{n_classes - 1}"
+    array = _checks.label_array(values, rule)
+    if array.ndim == 2:
+        hint = " Pass .astype(bool) if it holds 0 and 1" if array.dtype != bool else ""
+        raise ValueError(f"{rule}, one a row; got {array.dtype} of shape {array.shape}.{hint}")
     if len(array) == 0 or array.dtype.kind not in "iu":
         what = "nothing" if len(array) == 0 else f"{array.dtype}"
         raise ValueError(
-            f"{argument} must hold class indices 0..{n_classes - 1} as integers; got {what}. "
-            "Pass classes= where names are meant, or encode them with labels.encode"
+            f"{rule} as integers; got {what}. Pass classes= or use labels.encode where names "
+            "are meant, .astype(int) where these are whole numbers"
         )
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= n_classes:
         raise ValueError(
-            f"{argument} must hold class indices 0..{n_classes - 1}; got "
-            f"{low if low < 0 else high}. T and q must have a row or column for each class"
+            f"{rule}; got {low if low < 0 else high}. T and q must have a row or column for each "
+            "class"
         )
     return np.asarray(array, dtype=np.intp)
 
 
-def pairs(codes: ArrayLike, n_classes: int, *, name: str = "y_comp") -> tuple[IntArray, IntArray]:
+def pairs(
+    codes: ArrayLike, n_classes: int, *, name: str = "y_comp", several: bool = True
+) -> tuple[IntArray, IntArray]:
     """Return (row, class index) of each single complementary label.
 
     Parameters
     ----------
     codes : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
     n_classes : int
+    name : str
+        What the caller's argument is called, for errors.
+    several : bool
+        Whether several labels a row are allowed.
 
     Returns
     -------
@@ -279,14 +263,11 @@ def pairs(codes: ArrayLike, n_classes: int, *, name: str = "y_comp") -> tuple[In
     >>> labels.pairs(np.array([[False, True, True], [True, False, False]]), 3)
     (array([0, 0, 1]), array([1, 2, 0]))
     """
+    n_classes = _checks.whole_number(n_classes, "n_classes", 2)
     array = np.asarray(codes)
-    if array.ndim == 2 and array.dtype == bool:
-        if array.shape[1] != n_classes or not array.any():
-            raise ValueError(
-                f"{name} must have {n_classes} columns, one for each class, and a True somewhere; "
-                f"got a boolean array of shape {array.shape}"
-            )
+    if several and array.ndim == 2 and array.dtype == bool:
+        _checks.mask(array, n_classes, name)
         rows, indices = np.nonzero(array)
         return rows, indices
-    indices = _check_indices(array, n_classes, name)
+    indices = _check_indices(codes, n_classes, name)
     return np.arange(len(indices)), indices

@@ -13,13 +13,14 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from . import labels, transition
+from . import _checks, labels, transition
+from ._distances import pairwise
 from ._typing import AnyArray, Distance, FloatArray, IntArray
 from .decode import check_probabilities, inverse
 
 __all__ = [
-    "SCORING_FLOOR",
     "ErrorBound",
     "complementary_estimation_loss",
     "error_bound",
@@ -29,10 +30,6 @@ __all__ = [
     "ure_zero_one",
 ]
 
-SCORING_FLOOR = float(np.finfo(np.float64).eps)
-"""Where scores are compared, a label that was given probability 0 costs -log of this (36.04), as
-in scikit-learn's ``log_loss``. Models that count, such as neighbours and forests, do give 0."""
-
 
 @overload
 def scel(
@@ -40,7 +37,7 @@ def scel(
     q: ArrayLike,
     *,
     sample_weight: ArrayLike | None = ...,
-    floor: float = ...,
+    zero_as: float = ...,
     return_std_error: Literal[False] = ...,
 ) -> float: ...
 @overload
@@ -49,7 +46,7 @@ def scel(
     q: ArrayLike,
     *,
     sample_weight: ArrayLike | None = ...,
-    floor: float = ...,
+    zero_as: float = ...,
     return_std_error: Literal[True],
 ) -> tuple[float, float]: ...
 def scel(
@@ -57,7 +54,7 @@ def scel(
     q: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    floor: float = 0.0,
+    zero_as: float = 0.0,
     return_std_error: bool = False,
 ) -> float | tuple[float, float]:
     """Return the surrogate complementary estimation loss: the mean of -log q[ȳ]. Lower is better.
@@ -72,9 +69,10 @@ def scel(
     q : array-like of shape (N, K)
         Complementary probabilities.
     sample_weight : array-like of shape (N,), optional
-    floor : float
-        Probabilities below it count as `floor`. With 0 the loss is exact, and so infinite when a
-        label that was given probability 0 occurs; the scorers and ``score`` use `SCORING_FLOOR`.
+    zero_as : float
+        What a probability of exactly 0 counts as, where its label occurs. By default as 0: the
+        loss is infinite then. The scorers and ``score`` pass 1/(n+1) for n labels, see
+        `scel_scorer`. All other probabilities count as they are, however small.
     return_std_error : bool
         Also return the standard error of the mean (over rows, which are independent, even where
         the labels of one row are not).
@@ -91,16 +89,25 @@ def scel(
     >>> round(metrics.scel([0, 2], [[0.5, 0.2, 0.3], [0.2, 0.3, 0.5]]), 4)
     0.6931
     """
-    array = np.asarray(q)
-    n_classes = array.shape[1] if array.ndim == 2 else 2
-    probabilities = check_probabilities(array, n_classes)
+    shape = _checks.array_of_numbers(q, "q must be an N×K array of probabilities").shape
+    if len(shape) != 2 or shape[1] < 2:
+        raise ValueError(
+            f"q must have shape (N, K), one column for each of at least 2 classes; got {shape}"
+        )
+    n_classes = shape[1]
+    probabilities = check_probabilities(q, n_classes)
     rows, k = labels.pairs(y_comp, n_classes)
     _same_length("y_comp", y_comp, "q", probabilities)
-    chosen = np.maximum(probabilities[rows, k].astype(np.float64, copy=False), floor)
-    with np.errstate(divide="ignore"):
-        losses = -np.log(chosen)
+    zero_as = _checks.number(zero_as, "zero_as", "a probability, from 0 to 1", 0, 1)
+    losses = log_losses(probabilities[rows, k].astype(np.float64, copy=False), zero_as)
     mean, std_error = mean_and_error(losses, rows, len(probabilities), sample_weight)
     return (mean, std_error) if return_std_error else mean
+
+
+def log_losses(chosen: FloatArray, zero_as: float) -> FloatArray:
+    """Return -log of the probabilities given to the labels that occurred."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log(np.where(chosen == 0, zero_as, chosen)))
 
 
 @overload
@@ -161,7 +168,7 @@ def ure_zero_one(
     array = transition.check(T)
     n_classes = len(array)
     rows, k = labels.pairs(y_comp, n_classes)
-    _, predicted = labels.pairs(y_pred, n_classes, name="y_pred")
+    _, predicted = labels.pairs(y_pred, n_classes, name="y_pred", several=False)
     _same_length("y_comp", y_comp, "y_pred", predicted)
     inverted = inverse(array, stacklevel=3)
     losses = inverted.sum(axis=1)[k] - inverted[k, predicted[rows]]
@@ -200,7 +207,7 @@ def complementary_estimation_loss(
     """
     array = transition.check(T)
     probabilities = check_probabilities(q, len(array))
-    _, true = labels.pairs(y_true, len(array), name="y_true")
+    _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
     _same_length("y_true", true, "q", probabilities)
     losses = _losses_against_rows(probabilities, array, true, loss)
     return mean_and_error(losses, np.arange(len(true)), len(true), sample_weight)[0]
@@ -216,8 +223,11 @@ def _losses_against_rows(q: AnyArray, T: FloatArray, true: IntArray, loss: Dista
                 logs = np.log(T[y, seen]) - np.log(q[rows][:, seen].astype(np.float64))
             losses[rows] = logs @ T[y, seen]
         else:
-            losses[rows] = transition.pairwise(
-                q[rows].astype(np.float64, copy=False), T[y : y + 1], loss
+            losses[rows] = pairwise(
+                q[rows].astype(np.float64, copy=False),
+                T[y : y + 1],
+                loss,
+                name="loss, if not 'kl',",
             )[:, 0]
     return losses
 
@@ -274,12 +284,12 @@ def error_bound(
     array = transition.check(T)
     true_T = array if T_true is None else transition.check(T_true, len(array), name="T_true")
     probabilities = check_probabilities(q, len(array))
-    _, true = labels.pairs(y_true, len(array), name="y_true")
+    _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
     _same_length("y_true", true, "q", probabilities)
-    nearest = transition.pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
+    nearest = pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
     error_rate = float(np.mean(nearest != true))
     gamma = transition.gamma(array, distance)
-    between = np.diag(transition.pairwise(true_T, array, distance))
+    between = np.diag(pairwise(true_T, array, distance))
     epsilon = float(between.max()) if T_true is not None else 0.0
     if gamma == 0:
         return ErrorBound(error_rate, math.inf, math.inf, 0.0, epsilon)
@@ -300,25 +310,6 @@ def _same_length(name: str, values: ArrayLike, other: str, others: AnyArray) -> 
         )
 
 
-def check_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """Return weights as float64, one for each of n rows."""
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("sample_weight must be numbers, one for each row") from None
-    if weights.shape != (n,):
-        raise ValueError(
-            f"sample_weight must have one number for each of the {n} rows; got shape "
-            f"{weights.shape}"
-        )
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError(
-            "sample_weight must be finite, not negative and not all zero; "
-            f"got values from {weights.min():g} to {weights.max():g}"
-        )
-    return weights
-
-
 def mean_and_error(
     losses: FloatArray, rows: IntArray, n: int, sample_weight: ArrayLike | None
 ) -> tuple[float, float]:
@@ -327,11 +318,13 @@ def mean_and_error(
     The mean is a ratio of sums over rows; linearised, its error is that of the row sums of
     weight·(loss - mean). With one label a row it is the usual standard error of a mean.
     """
-    weights = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
+    weights = np.ones(n) if sample_weight is None else _checks.weights(sample_weight, n)
     label_weights = weights[rows]
     total = label_weights.sum()
     if total == 0:
-        raise ValueError("sample_weight must not be zero for every row that has a label")
+        raise ValueError(
+            "sample_weight must not be zero for every row that has a label; got 0 for all of them"
+        )
     used = label_weights > 0  # an infinite loss of weight 0 does not count
     mean = float(np.dot(label_weights[used], losses[used]) / total)
     if not math.isfinite(mean):
@@ -364,12 +357,28 @@ def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
     return estimator, X
 
 
+def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, AnyArray]:
+    """Return the classifier of ours, its X, and the complementary labels as codes."""
+    classifier, X = _last_step(estimator, X)
+    check_is_fitted(classifier, "classes_")
+    codes, _ = labels.encode(y, classifier.classes_)
+    if _num_samples(X) != len(codes):
+        raise ValueError(
+            f"X and y must have the same number of rows; got {_num_samples(X)} and {len(codes)}"
+        )
+    return classifier, X, codes
+
+
 def scel_scorer(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float:
     """Return minus SCEL: a scorer for ``GridSearchCV(scoring=...)``, y being complementary labels.
 
-    Probabilities of 0 count as `SCORING_FLOOR`.
+    Notes
+    -----
+    Models that count (neighbours, forests) give classes that they have not seen the probability
+    0. One such label would make SCEL infinite and every such model equally bad. Among the n labels
+    scored it counts as 1/(n+1) instead: n labels cannot tell a rarer one from an impossible one.
 
     Examples
     --------
@@ -381,10 +390,10 @@ def scel_scorer(
     >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.scel_scorer).shape
     (5,)
     """
-    classifier, X = _last_step(estimator, X)
-    codes, _ = labels.encode(y, classifier.classes_)
+    classifier, X, codes = _for_scoring(estimator, X, y)
     q = classifier.predict_complementary_proba(X)
-    return -scel(codes, q, sample_weight=sample_weight, floor=SCORING_FLOOR)
+    n_labels = len(labels.pairs(codes, len(classifier.classes_))[0])
+    return -scel(codes, q, sample_weight=sample_weight, zero_as=1 / (n_labels + 1))
 
 
 def ure_scorer(
@@ -402,7 +411,6 @@ def ure_scorer(
     >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.ure_scorer).shape
     (5,)
     """
-    classifier, X = _last_step(estimator, X)
-    codes, _ = labels.encode(y, classifier.classes_)
+    classifier, X, codes = _for_scoring(estimator, X, y)
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
     return -ure_zero_one(codes, predicted, classifier.transition_, sample_weight=sample_weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _path, labels, metrics
+from . import _checks, _path, labels, metrics
 from ._random import as_generator
 from ._typing import AnyArray, FloatArray, IntArray, Seed
 from .classifiers import ComplementaryClassifier
@@ -121,8 +122,17 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         """
         X = validate_data(self, X, ensure_min_samples=2)
         codes, _ = self._check_fit(X, y)
+        _checks.n_jobs(self.n_jobs)
+        n = self.n_components
+        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
+            raise ValueError(
+                f"n_components must be an int of at least 1, or None; got {_checks.shown(n)}"
+            )
         generator = as_generator(self.random_state)
-        parts = _path.splits(len(X), self.cv, self.validation_fraction, generator)
+        usable = np.ones(len(X), dtype=bool)
+        if codes.ndim == 2:
+            usable &= codes.any(axis=1)
+        parts = _path.splits(usable, self.cv, self.validation_fraction, generator)
         candidates = self._candidates(min(len(train) for train, _ in parts))
         seed = int(generator.integers(2**31))
         numbers = _path.as_float(X)
@@ -133,7 +143,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
             nearest = self._search(pca, neighbors, numbers[validation], max(candidates))
             row, k = labels.pairs(codes[validation], len(self.classes_))
             q = _path_of_q(codes[train], nearest, row, k, candidates, len(self.classes_))
-            losses.append(-np.log(np.maximum(q, metrics.SCORING_FLOOR)))
+            losses.append(metrics.log_losses(q, 1 / (len(k) + 1)))
             rows.append(validation[row])
         means = [
             metrics.mean_and_error(column, np.concatenate(rows), len(X), None)
@@ -178,8 +188,6 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
 
     def _index(self, X: AnyArray, seed: int) -> tuple[PCA | None, NearestNeighbors]:
         n = self.n_components
-        if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1):
-            raise ValueError(f"n_components must be an int of at least 1, or None; got {n!r}")
         pca = None
         if n is not None and n < min(X.shape):
             pca = PCA(n, random_state=seed).fit(X)

@@ -11,7 +11,7 @@ import hashlib
 import os
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from ._checks import shown
 from ._extras import require
 
 __all__ = ["load", "save"]
@@ -84,12 +85,20 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             f"model must be fitted before it is saved; this {type(model).__name__} is not. Call "
             "fit first"
         ) from None
-    target = Path(path)
+    target = _as_path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"path must be a file; {target} is a folder. Add a file name")
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"path must lie in a folder that exists; {target.parent} does not. Make it first"
         )
     payload = io.dumps(model)
+    nameless = [name for name in io.get_untrusted_types(data=payload) if "<" in name]
+    if nameless:
+        raise ValueError(
+            "model must be made of things that can be imported again; got "
+            f"{', '.join(nameless)}. Define such functions at the top level of a module"
+        )
     header = b"%s %d %d %s\n" % (
         _MAGIC,
         _FORMAT,
@@ -108,6 +117,12 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _as_path(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be a file's path; got {shown(path)}")
+    return Path(path)
 
 
 def _umask() -> int:
@@ -143,7 +158,12 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     numbers: a file made by an enemy can hold a model that misleads, or trees that crash.
     """
     io = require("skops.io", "persistence", "ybar.load")
-    source = Path(path)
+    source = _as_path(path)
+    if isinstance(trusted, str) or not isinstance(trusted, Iterable):
+        raise TypeError(
+            "trusted must be a list of type names; got "
+            f"{shown(trusted)}. Write trusted=[...], a name for each"
+        )
     payload = _payload(source)
     try:
         unknown = sorted(set(io.get_untrusted_types(data=payload)) - set(_TRUSTED) - set(trusted))
@@ -164,7 +184,10 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
 def _payload(source: Path) -> bytes:
     """Return what skops wrote, after its sum has been checked."""
     if not source.is_file():
-        raise FileNotFoundError(f"path must be a model file that ybar.save wrote; {source} is none")
+        what = "is a folder" if source.is_dir() else "does not exist"
+        raise FileNotFoundError(
+            f"path must be a model file that ybar.save wrote; {source} {what}. Check the path"
+        )
     with source.open("rb") as file:
         header = file.readline(_LONGEST_HEADER)
         words = header.split()

@@ -7,15 +7,14 @@ Everything here is plain numpy in float64; no value is clipped, and no function 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics import confusion_matrix
 
+from . import _checks
+from ._distances import pairwise
 from ._random import as_generator
 from ._typing import Distance, FloatArray, Seed
 
@@ -42,7 +41,6 @@ STRONG_MASSES = (0.75, 0.24, 0.01)
 # Rows of a T read from a file with a few decimals still count as summing to one.
 _ROW_SUM_TOLERANCE = 1e-4
 _UNIFORM_TOLERANCE = 1e-9
-_SCIPY_METRICS = {"l1": "cityblock", "l2": "euclidean"}
 
 
 def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> FloatArray:
@@ -76,14 +74,13 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
                 "transition.uniform(K)"
             )
         if T != "uniform":
-            raise ValueError(f"{name} must be 'uniform' or a K×K array; got {T!r}")
+            raise ValueError(
+                f"{name} must be 'uniform' or a K×K array; got {T!r}. Make an array, for example "
+                "with transition.weak(K) or transition.from_counts(counts)"
+            )
         return uniform(n_classes)
-    try:
-        array = np.array(T, dtype=np.float64)
-    except (TypeError, ValueError) as err:
-        raise ValueError(
-            f"{name} must be a K×K array of numbers; got {type(T).__name__} that is not ({err})"
-        ) from None
+    rule = f"{name} must be {'a' if n_classes is None else repr('uniform') + ' or a'} K×K array"
+    array = _checks.array_of_numbers(T, f"{rule} of numbers").astype(np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(
             f"{name} must be square, one row and one column for each class; got shape {array.shape}"
@@ -120,13 +117,6 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
     return np.asarray(array / sums[:, None])
 
 
-def _check_n_classes(n_classes: int) -> int:
-    integral = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
-    if not integral or n_classes < 2:
-        raise ValueError(f"n_classes must be an int of at least 2; got {n_classes!r}")
-    return int(n_classes)
-
-
 def uniform(n_classes: int) -> FloatArray:
     """Return the T under which every other class is equally likely: 1/(K-1) off the diagonal.
 
@@ -138,7 +128,7 @@ def uniform(n_classes: int) -> FloatArray:
            [0.5, 0. , 0.5],
            [0.5, 0.5, 0. ]])
     """
-    n = _check_n_classes(n_classes)
+    n = _checks.whole_number(n_classes, "n_classes", 2)
     T = np.full((n, n), 1 / (n - 1))
     np.fill_diagonal(T, 0.0)
     return T
@@ -174,13 +164,12 @@ def biased(
     >>> sorted({round(float(t), 3) for t in T[0]})
     [0.0, 0.05, 0.15, 0.3]
     """
-    n = _check_n_classes(n_classes)
-    mass = np.asarray(masses, dtype=np.float64)
+    n = _checks.whole_number(n_classes, "n_classes", 2)
+    rule = "masses must be non-negative numbers that sum to 1, one for each part"
+    mass = _checks.array_of_numbers(masses, rule).astype(np.float64)
     good = mass.ndim == 1 and mass.size > 0 and np.isfinite(mass).all() and (mass >= 0).all()
     if not good or abs(mass.sum() - 1) > 1e-9:
-        raise ValueError(
-            f"masses must be non-negative numbers that sum to 1, one for each part; got {masses!r}"
-        )
+        raise ValueError(f"{rule}; got {_checks.shown(masses)}")
     # The mass up to a share s of the (ordered) other classes is piecewise linear in s.
     knots = np.linspace(0, 1, mass.size + 1)
     cumulative = np.concatenate([[0.0], np.cumsum(mass) / mass.sum()])
@@ -226,10 +215,7 @@ def with_uniform_noise(T: ArrayLike, level: float) -> FloatArray:
            [0.75, 0.25]])
     """
     array = check(T)
-    if not isinstance(level, (int, float, np.number)) or not 0 <= level <= 1:
-        raise ValueError(
-            f"level must be a number from 0 (no noise) to 1 (only noise); got {level!r}"
-        )
+    level = _checks.number(level, "level", "a number from 0 (no noise) to 1 (only noise)", 0, 1)
     return (1 - level) * array + level / len(array)
 
 
@@ -258,19 +244,22 @@ def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
            [0.5, 0. , 0.5],
            [0.3, 0.7, 0. ]])
     """
-    try:
-        array = np.array(counts, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("counts must be a K×K array of numbers") from None
+    array = _checks.array_of_numbers(counts, "counts must be a K×K array of numbers").astype(
+        np.float64
+    )
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
         raise ValueError(
             "counts must be square, one row and one column for each of at least 2 classes; "
             f"got shape {array.shape}"
         )
-    if not np.isfinite(array).all() or (array < 0).any():
-        raise ValueError("counts must be finite and not negative; check the table for NaN or < 0")
-    if not isinstance(smoothing, (int, float, np.number)) or not 0 <= smoothing < math.inf:
-        raise ValueError(f"smoothing must be a finite number of at least 0; got {smoothing!r}")
+    wrong = ~np.isfinite(array) | (array < 0)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"counts must be finite and not negative; got {array[row, column]:g} at row {row}, "
+            f"column {column}"
+        )
+    smoothing = _checks.number(smoothing, "smoothing", "a finite number of at least 0", 0)
     array += smoothing
     sums = array.sum(axis=1, keepdims=True)
     if (sums == 0).any():
@@ -313,76 +302,56 @@ def estimate(
     array([[0.17, 0.83],
            [0.75, 0.25]])
     """
-    true = np.asarray(y_true)
-    comp = np.asarray(y_comp)
-    if true.ndim != 1 or len(true) == 0 or len(comp) != len(true):
+    rule = "{} must hold one label a row"
+    true = _checks.label_array(y_true, rule.format("y_true"))
+    true = _checks.label_column(true, "y_true") if len(true) else true
+    comp = _checks.label_array(y_comp, rule.format("y_comp") + ", or be a boolean (N, K) array")
+    several = comp.ndim == 2 and comp.dtype == bool
+    if comp.ndim == 2 and not several:
+        raise ValueError(
+            "y_comp must have one label a row or be a boolean array of shape (N, K); got "
+            f"{comp.dtype} of shape {comp.shape}"
+        )
+    if len(true) == 0 or len(comp) != len(true):
         raise ValueError(
             "y_true and y_comp must have the same number of rows, at least one; "
             f"got shapes {true.shape} and {comp.shape}"
         )
+    if not several:
+        comp = _checks.label_column(comp, "y_comp")
     if classes is not None:
         names = np.asarray(classes)
-    elif comp.ndim == 1:
-        names = np.unique(np.concatenate([true, comp]))
-    else:
+    elif several:
         names = np.arange(comp.shape[1])
+    else:
+        if (true.dtype.kind in "OUT") != (comp.dtype.kind in "OUT"):
+            raise ValueError(
+                "y_true and y_comp must hold labels of one kind; got "
+                f"{_checks.shown(true[0])} and {_checks.shown(comp[0])}"
+            )
+        names = np.unique(np.concatenate([true, comp]))
+        if len(names) < 2:
+            raise ValueError(
+                "y_true and y_comp must hold at least 2 classes; got only "
+                f"{_checks.shown(names[0])}. Name all with classes="
+            )
     if names.ndim != 1 or len(names) < 2 or len(np.unique(names)) != len(names):
-        raise ValueError(f"classes must name at least 2 different classes; got {names!r}")
-    for argument, values in (("y_true", true), ("y_comp", comp)):
-        outside = values[~np.isin(values, names)] if values.ndim == 1 else values[:0]
+        raise ValueError(
+            f"classes must name at least 2 different classes; got {_checks.shown(names)}"
+        )
+    for argument, values in (("y_true", true), ("y_comp", true[:0] if several else comp)):
+        outside = values[~np.isin(values, names)]
         if len(outside):
             raise ValueError(
-                f"{argument} must hold only classes {names.tolist()!r}; got {outside[0]!r}"
+                f"{argument} must hold only classes {_checks.shown(names.tolist())}; got "
+                f"{_checks.shown(outside[0])}"
             )
-    if comp.ndim == 1:
-        counts = confusion_matrix(true, comp, labels=names)
-    elif comp.dtype == bool and comp.shape[1] == len(names):
+    if several:
+        _checks.mask(comp, len(names), "y_comp")
         counts = (true[:, None] == names).T.astype(np.float64) @ comp
     else:
-        raise ValueError(
-            f"y_comp must have one label a row or be a boolean array of shape (N, {len(names)}); "
-            f"got {comp.dtype} of shape {comp.shape}"
-        )
+        counts = confusion_matrix(true, comp, labels=names)
     return from_counts(counts, 1 / len(names) if smoothing is None else smoothing)
-
-
-def pairwise(a: FloatArray, b: FloatArray, distance: Distance) -> FloatArray:
-    """Return the distance of every row of `a` to every row of `b`.
-
-    A callable takes two vectors. One that also works over the leading axes (sums with
-    ``axis=-1``) is called once for each row of `b`; otherwise it is called pair by pair.
-    """
-    if isinstance(distance, str):
-        try:
-            return np.asarray(cdist(a, b, _SCIPY_METRICS.get(distance, distance)))
-        except ValueError:
-            raise ValueError(
-                "distance must be 'l1', 'l2', the name of a scipy.spatial.distance metric or a "
-                f"callable of two vectors; got {distance!r}"
-            ) from None
-    if not callable(distance):
-        raise ValueError(
-            "distance must be 'l1', 'l2', the name of a scipy.spatial.distance metric or a "
-            f"callable of two vectors; got {distance!r}"
-        )
-    if _broadcasts(distance, a, b[0]):
-        return np.stack([np.asarray(distance(a, row), dtype=np.float64) for row in b], axis=1)
-    return np.asarray(cdist(a, b, lambda u, v: float(distance(u, v))))
-
-
-def _broadcasts(distance: Callable[[Any, Any], Any], a: FloatArray, row: FloatArray) -> bool:
-    """Try `distance` on a few rows at once; never as many rows as there are columns."""
-    probe = a[: 2 if a.shape[1] != 2 else 3]
-    if len(probe) in (0, a.shape[1]):
-        return False
-    try:
-        together = np.asarray(distance(probe, row), dtype=np.float64)
-    except (TypeError, ValueError, IndexError):
-        return False
-    if together.shape != (len(probe),):
-        return False
-    one_by_one = [float(distance(vector, row)) for vector in probe]
-    return bool(np.allclose(together, one_by_one, rtol=1e-9, atol=1e-12))
 
 
 def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
@@ -403,11 +372,6 @@ def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
     0.2222
     """
     array = check(T)
-    if isinstance(distance, str):
-        try:
-            return float(pdist(array, _SCIPY_METRICS.get(distance, distance)).min())
-        except ValueError:
-            pass  # `pairwise` words the error
     between = pairwise(array, array, distance)
     return float(between[~np.eye(len(array), dtype=bool)].min())
 
@@ -532,7 +496,7 @@ def describe(T: ArrayLike) -> str:
 
 
 def _closest_rows(T: FloatArray) -> tuple[int, int]:
-    between = cdist(T, T, "cityblock")
+    between = pairwise(T, T, "l1")
     np.fill_diagonal(between, np.inf)
     first, second = np.unravel_index(int(np.argmin(between)), between.shape)
     return int(first), int(second)

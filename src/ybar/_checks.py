@@ -1,0 +1,165 @@
+"""Checks that several modules share; each error is one line that shows what came."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from ._typing import AnyArray, BoolArray, FloatArray
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """Return a value as text of one short line, numpy's numbers as plain ones."""
+    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def array_of_numbers(values: Any, rule: str) -> AnyArray:
+    """Return an array of real numbers, or refuse with the rule and what came."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{rule}; got {shown(values)}, whose rows differ in length") from None
+    if array.dtype.kind == "O" and array.ndim:
+        with contextlib.suppress(TypeError, ValueError):
+            array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        why = "not real numbers" if array.dtype.kind == "c" else "not all numbers"
+        raise ValueError(f"{rule}; got {shown(values)}, which are {why}")
+    return array
+
+
+def number(
+    value: Any, name: str, allowed: str, low: float = -math.inf, high: float = math.inf
+) -> float:
+    """Return a finite number from low to high; booleans are none."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if not real or not math.isfinite(value) or not low <= value <= high:
+        raise ValueError(f"{name} must be {allowed}; got {shown(value)}")
+    return float(value)
+
+
+def whole_number(value: Any, name: str, low: int) -> int:
+    """Return an int of at least low."""
+    integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not integral or value < low:
+        raise ValueError(f"{name} must be an int of at least {low}; got {shown(value)}")
+    return int(value)
+
+
+def n_jobs(value: Any) -> None:
+    """Refuse what is not None or a number of jobs as joblib counts them."""
+    integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if value is not None and (not integral or value == 0):
+        raise ValueError(
+            "n_jobs must be None or an int other than 0 (-1 for all cores); got " + shown(value)
+        )
+
+
+def label_array(values: Any, rule: str) -> AnyArray:
+    """Return labels as an array of one or two dimensions."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"{rule}; got rows that differ in length. Make a boolean array of them, True where a "
+            "class is ruled out"
+        ) from None
+    if array.ndim not in (1, 2):
+        came = f"shape {array.shape}" if array.ndim else shown(values)
+        raise ValueError(f"{rule}; got {came}")
+    return array
+
+
+def label_column(array: AnyArray, name: str) -> AnyArray:
+    """Return one label a row, of one kind, none missing, none continuous."""
+    column = column_or_1d(array, warn=True)
+    missing = _missing(column)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(
+            f"{name} must hold a label in each row; row {row} contains {shown(column[row])} "
+            "(NaN, infinity or None). Drop such rows, or pass a boolean N×K array in which they "
+            "rule out nothing"
+        )
+    one_kind(column, f"{name} must hold class names of one kind")
+    if column.dtype.kind == "f" and (column % 1 != 0).any():
+        row = int(np.argmax(column % 1 != 0))
+        raise ValueError(
+            f"{name} must hold classes, not continuous values; got {shown(column[row])} in row "
+            f"{row}. Pass the label column. (Unknown label type: continuous)"
+        )
+    check_classification_targets(column)
+    return np.asarray(column)
+
+
+def one_kind(values: AnyArray, rule: str) -> None:
+    """Refuse bytes, and a mixture of strings and other things, which have no order."""
+    kinds = {type(value).__name__ for value in values.tolist()} if values.dtype == object else set()
+    if values.dtype.kind == "S" or "bytes" in kinds:
+        raise ValueError(f"{rule}, numbers or strings; got bytes. Convert them with .astype(str)")
+    if "str" in kinds and len(kinds) > 1:
+        raise ValueError(
+            f"{rule}; got {' and '.join(sorted(kinds))}. Convert them with .astype(str)"
+        )
+
+
+def _missing(column: AnyArray) -> BoolArray:
+    if column.dtype.kind == "f":
+        return ~np.isfinite(column)
+    if column.dtype.kind in "mM":
+        return np.isnat(column)
+    if column.dtype.kind == "O":
+        return np.fromiter(map(is_missing, column.tolist()), bool, len(column))
+    return np.zeros(len(column), dtype=bool)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value stands for none: None, NaN, infinity, or pandas' NA and NaT."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, str):
+        return False
+    return value is None or str(value) in ("<NA>", "NaT")  # without importing pandas
+
+
+def mask(array: AnyArray, n_classes: int, name: str) -> None:
+    """Refuse a boolean array that is not (N, K), says nothing, or rules out all classes."""
+    if array.shape[1] != n_classes or n_classes < 2:
+        raise ValueError(
+            f"{name} must have one column for each class (K = {max(n_classes, 2)}); "
+            f"got a boolean array of shape {array.shape}"
+        )
+    count = array.sum(axis=1)
+    if (count == n_classes).any():
+        raise ValueError(
+            f"{name} must leave at least one class possible in each row; row "
+            f"{int(np.argmax(count))} rules out all {n_classes} classes. Correct or drop it"
+        )
+    if not count.any():
+        raise ValueError(f"{name} must rule out at least one class somewhere; got no True at all")
+
+
+def weights(sample_weight: Any, n_rows: int) -> FloatArray:
+    """Return weights as float64, one for each row."""
+    array = array_of_numbers(sample_weight, "sample_weight must be numbers, one for each row")
+    if array.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {n_rows} rows; got shape "
+            f"{array.shape}"
+        )
+    wrong = ~np.isfinite(array) | (array < 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"sample_weight must be finite and not negative; got {array[row]:g} in row {row}"
+        )
+    if not array.any():
+        raise ValueError("sample_weight must not be all zero; got no weight above zero")
+    return array.astype(np.float64)
