@@ -286,3 +286,13 @@ def test_the_same_seed_gives_the_same_bits_with_any_number_of_jobs(name, digits_
             clf.set_params(n_jobs=n_jobs).fit(X, y_comp)
             np.testing.assert_array_equal(clf.predict_complementary_proba(X_test), first)
     np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_failed_fit_leaves_the_old_model(name, blobs):
+    X, _, y_comp = blobs
+    clf = make(name).fit(X, np.array(["a", "b", "c"])[y_comp])
+    before = clf.predict(X)
+    with pytest.raises(ValueError, match="same number of rows"):
+        clf.fit(X[:50], y_comp)
+    np.testing.assert_array_equal(clf.predict(X), before)

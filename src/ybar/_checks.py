@@ -65,7 +65,11 @@ def n_jobs(value: Any) -> None:
 def label_array(values: Any, rule: str) -> AnyArray:
     """Return labels as an array of one or two dimensions."""
     try:
-        array = np.asarray(values)
+        # numpy would turn a list of numbers and strings into strings, NaN into 'nan'.
+        strings = isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values)
+        array = np.asarray(values, dtype=object if strings else None)
+        if strings and all(isinstance(v, str) for v in values):
+            array = array.astype(np.str_)
     except ValueError:
         raise ValueError(
             f"{rule}; got rows that differ in length. Make a boolean array of them, True where a "
@@ -79,6 +83,11 @@ def label_array(values: Any, rule: str) -> AnyArray:
 
 def label_column(array: AnyArray, name: str) -> AnyArray:
     """Return one label a row, of one kind, none missing, none continuous."""
+    if array.dtype.kind == "c" or (array.ndim == 2 and array.shape[1] != 1):
+        raise ValueError(
+            f"{name} must hold one label a row; got {array.dtype} of shape {array.shape}"
+            + (". Complex data not supported" if array.dtype.kind == "c" else "")
+        )
     column = column_or_1d(array, warn=True)
     missing = _missing(column)
     if missing.any():
@@ -143,7 +152,10 @@ def mask(array: AnyArray, n_classes: int, name: str) -> None:
             f"{int(np.argmax(count))} rules out all {n_classes} classes. Correct or drop it"
         )
     if not count.any():
-        raise ValueError(f"{name} must rule out at least one class somewhere; got no True at all")
+        raise ValueError(
+            f"{name} must rule out at least one class somewhere; got no True at all in an array of "
+            f"shape {array.shape}"
+        )
 
 
 def weights(sample_weight: Any, n_rows: int) -> FloatArray:
@@ -161,5 +173,5 @@ def weights(sample_weight: Any, n_rows: int) -> FloatArray:
             f"sample_weight must be finite and not negative; got {array[row]:g} in row {row}"
         )
     if not array.any():
-        raise ValueError("sample_weight must not be all zero; got no weight above zero")
+        raise ValueError("sample_weight must be above zero somewhere, not all zero; got only zeros")
     return array.astype(np.float64)

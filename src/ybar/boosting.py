@@ -19,7 +19,7 @@ from . import _checks, _path, labels, metrics
 from ._extras import require
 from ._random import as_generator
 from ._typing import AnyArray, FloatArray, IntArray, Seed
-from .classifiers import ComplementaryClassifier
+from .classifiers import Checked, ComplementaryClassifier
 from .decode import Method
 
 __all__ = ["CPEBoostingClassifierCV"]
@@ -148,23 +148,29 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         """
         lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
         X = validate_data(self, X, ensure_min_samples=2, ensure_all_finite="allow-nan")
-        codes, weights = self._check_fit(X, y, sample_weight)
+        checked = self._check_fit(X, y, sample_weight)
+        codes, weights = checked.codes, checked.weights
         _checks.n_jobs(self.n_jobs)
+        for name in ("early_stopping", "verbose"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                came = _checks.shown(getattr(self, name))
+                raise ValueError(f"{name} must be True or False; got {came}")
         generator = as_generator(self.random_state)
         usable = np.ones(len(X), dtype=bool) if weights is None else weights > 0
         if codes.ndim == 2:
             usable &= codes.any(axis=1)
         parts = _path.splits(usable, self.cv, self.validation_fraction, generator)
-        self.seen_classes_ = np.unique(labels.pairs(codes, len(self.classes_))[1])
-        params = self._params(lightgbm, len(X), int(generator.integers(2**31)))
+        seen = np.unique(labels.pairs(codes, len(checked.classes))[1])
+        params = self._params(lightgbm, len(seen), len(X), int(generator.integers(2**31)))
         try:
-            self._fit(lightgbm, params, parts, _path.as_float(X), codes, weights)
+            self._fit(lightgbm, params, parts, _path.as_float(X), checked, seen)
         except lightgbm.basic.LightGBMError as err:
             reason = " ".join(str(err).split())
             raise ValueError(
                 "lightgbm_params must be what LightGBM can use with this data; got "
                 f"{_checks.shown(self.lightgbm_params)}. LightGBM says: {reason}"
             ) from err
+        self.classes_, self.transition_, self.seen_classes_ = checked.classes, checked.T, seen
         return self
 
     def _fit(
@@ -173,14 +179,15 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         params: dict[str, Any],
         parts: list[_path.Split],
         numbers: AnyArray,
-        codes: AnyArray,
-        weights: FloatArray | None,
+        checked: Checked,
+        seen: IntArray,
     ) -> None:
         rates, counts = self._candidates()
+        codes, weights = checked.codes, checked.weights
 
         def dataset(part: IntArray, reference: Any = None) -> _Samples:
-            row, k = labels.pairs(codes[part], len(self.classes_))
-            rows, k = part[row], np.searchsorted(self.seen_classes_, k)
+            row, k = labels.pairs(codes[part], len(checked.classes))
+            rows, k = part[row], np.searchsorted(seen, k)
             weight = None if weights is None else weights[rows]
             binned = lightgbm.Dataset(
                 numbers[rows], k, reference=reference, weight=weight, params=params
@@ -264,10 +271,10 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             sorted(set(_path.check_candidates(counts, "n_estimators"))),
         )
 
-    def _params(self, lightgbm: Any, n_rows: int, seed: int) -> dict[str, Any]:
+    def _params(self, lightgbm: Any, n_seen: int, n_rows: int, seed: int) -> dict[str, Any]:
         own = {
             "objective": "multiclass",
-            "num_class": len(self.seen_classes_),
+            "num_class": n_seen,
             "metric": "None",
             "verbosity": -1,
             "seed": seed,

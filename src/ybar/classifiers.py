@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,21 @@ from ._typing import AnyArray, FloatArray, IntArray
 __all__ = ["CPEClassifier", "ComplementaryClassifier"]
 
 
+class Checked(NamedTuple):
+    """What `fit` was given, checked."""
+
+    codes: AnyArray
+    weights: FloatArray | None
+    classes: AnyArray
+    T: FloatArray
+
+
 class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What every classifier here has in common: from complementary probabilities to the rest.
 
     A subclass has the parameters ``transition``, ``decoder`` and ``classes``, calls `_check_fit`
-    at the start of ``fit`` and defines ``predict_complementary_proba``.
+    at the start of ``fit``, sets ``classes_`` and ``transition_`` at its end, and defines
+    ``predict_complementary_proba``.
     """
 
     transition: ArrayLike
@@ -86,11 +96,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _check_fit(
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> tuple[AnyArray, FloatArray | None]:
-        """Check what all classifiers take and set ``classes_`` and ``transition_``.
-
-        Returns the complementary labels as codes, and the weights if there are any.
-        """
+    ) -> Checked:
+        """Check what all classifiers take. Nothing is set: a failed fit leaves the old model."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
@@ -99,8 +106,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if X is None:
             raise TypeError("X must be an array, a sparse matrix or a data frame; got None")
         decode.check_method(self.decoder, name="decoder")
-        codes, self.classes_ = labels.encode(y, self.classes)
-        n_rows, n_classes = _num_samples(X), len(self.classes_)
+        codes, classes = labels.encode(y, self.classes)
+        n_rows, n_classes = _num_samples(X), len(classes)
         if n_rows != len(codes):
             raise ValueError(
                 "X and y must have the same number of rows (inconsistent numbers of samples); "
@@ -118,16 +125,15 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if len(seen) < 2:
             raise ValueError(
                 "y must hold at least two different complementary labels; got only one class, "
-                f"{_checks.shown(self.classes_[seen[0]])}. Collect labels that rule out other "
-                "classes too"
+                f"{_checks.shown(classes[seen[0]])}. Collect labels that rule out other classes too"
             )
         if n_rows < n_classes:
             raise ValueError(
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
                 f"n_samples = {n_rows}. Collect more rows or name fewer classes"
             )
-        self.transition_ = transition.check(self.transition, n_classes, name="transition")
-        return codes, weights
+        T = transition.check(self.transition, n_classes, name="transition")
+        return Checked(codes, weights, classes, T)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -135,10 +141,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
         return tags
-
-
-def _has_predict_proba(estimator: Any) -> bool:
-    return hasattr(estimator, "predict_proba")
 
 
 def _check_base(estimator: Any) -> None:
@@ -151,11 +153,22 @@ def _check_base(estimator: Any) -> None:
         raise TypeError(
             f"estimator must be a classifier; got {kind}. Pass one such as LogisticRegression()"
         )
-    if not _has_predict_proba(estimator):
-        raise ValueError(
-            f"estimator must have predict_proba; {type(estimator).__name__} has none. Calibrate "
-            "it: CPEClassifier(CalibratedClassifierCV(estimator))"
-        )
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(_without_probabilities(estimator))
+
+
+def _without_probabilities(estimator: Any) -> str:
+    return (
+        f"estimator must have predict_proba; {type(estimator).__name__} has none. Calibrate it: "
+        "CPEClassifier(CalibratedClassifierCV(estimator))"
+    )
+
+
+def _base_gives_probabilities(classifier: CPEClassifier) -> bool:
+    base = classifier._base()
+    if not hasattr(base, "predict_proba"):
+        raise AttributeError(_without_probabilities(base))
+    return True
 
 
 class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignore[misc]
@@ -233,17 +246,17 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         """
         base = self._base()
         _check_base(base)
-        codes, weights = self._check_fit(X, y, sample_weight)
-        rows, indices = labels.pairs(codes, len(self.classes_))
+        codes, weights, classes, T = self._check_fit(X, y, sample_weight)
+        rows, indices = labels.pairs(codes, len(classes))
         X_fit = X
         if codes.ndim == 2:
             X_fit = _safe_indexing(X, rows)
             weights = None if weights is None else weights[rows]
         # Some estimators (XGBoost) insist on labels 0..m-1 without gaps.
-        self.seen_classes_, y_fit = np.unique(indices, return_inverse=True)
+        seen, y_fit = np.unique(indices, return_inverse=True)
         fit_params = {} if weights is None else {_weight_parameter(base): weights}
         try:
-            self.estimator_ = clone(base).fit(X_fit, y_fit, **fit_params)
+            fitted = clone(base).fit(X_fit, y_fit, **fit_params)
         except Exception as err:
             kind = next((k for k in (ValueError, TypeError) if isinstance(err, k)), RuntimeError)
             reason = str(err) if kind is not RuntimeError else f"{type(err).__name__}: {err}"
@@ -251,12 +264,16 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
                 f"estimator {type(base).__name__} could not be fitted to X and the "
                 f"complementary labels: {reason}"
             ) from err
+        self.estimator_, self.seen_classes_ = fitted, seen
+        self.classes_, self.transition_ = classes, T
         for attribute in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, attribute):
-                setattr(self, attribute, getattr(self.estimator_, attribute))
+            if hasattr(fitted, attribute):
+                setattr(self, attribute, getattr(fitted, attribute))
+            elif hasattr(self, attribute):
+                delattr(self, attribute)
         return self
 
-    @available_if(lambda self: _has_predict_proba(self._base()))  # type: ignore[untyped-decorator]
+    @available_if(_base_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
 

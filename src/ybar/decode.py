@@ -50,7 +50,7 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
     Returns
     -------
     ndarray of shape (N,)
-        Class indices; the first one where several are equally good.
+        Class indices. Where several classes are equally good, to within rounding, any of them.
 
     Notes
     -----
@@ -242,21 +242,18 @@ def _water_filling(q: FloatArray, ratio: float) -> FloatArray:
     ordered = np.sort(q, axis=1)
     kept = np.arange(1, n_classes + 1)
     # With m classes kept, m·ratio - Σq/c = 1; the m-th stays positive while ratio·c > q.
-    inverse_c = np.divide(
-        kept * ratio - 1,
-        np.cumsum(ordered, axis=1),
-        out=np.full_like(q, np.inf),
-        where=ordered.cumsum(axis=1) > 0,
-    )
-    with np.errstate(invalid="ignore"):
-        positive = (ratio - ordered * inverse_c > 0) | (kept == 1)
+    cumulative = np.cumsum(ordered, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        inverse_c = np.divide(
+            kept * ratio - 1, cumulative, out=np.full_like(q, np.inf), where=cumulative > 0
+        )
+        positive = (ratio - ordered * inverse_c >= 0) | (kept == 1)
     m = n_classes - np.argmax(positive[:, ::-1], axis=1)
     scale = inverse_c[np.arange(len(q)), m - 1]
-    zeros = q == 0
     split = np.isinf(scale)
     p = np.maximum(ratio - q * np.where(split, 0.0, scale)[:, None], 0.0)
     # Classes that are never ruled out share all: any split explains q equally well.
-    p[split] = zeros[split]
+    p[split] = q[split] == ordered[split, :1]
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
@@ -273,9 +270,14 @@ def _maximise(q: FloatArray, T: FloatArray, solver: Solver) -> FloatArray:
     p = np.full((len(q), n_classes), 1 / n_classes)
     informative = total[:, 0] > 0
     if not transition.is_singular(T):
-        p_inverse = np.linalg.solve(T.T, q.T).T
-        exact = informative & (p_inverse.min(axis=1) >= 0)
-        p[exact] = p_inverse[exact]
+        # Where q T⁻¹ is on the simplex, but for rounding, it is the optimum.
+        guess = np.maximum(np.linalg.solve(T.T, q.T).T, 0.0)
+        guess /= guess.sum(axis=1, keepdims=True)
+        r = guess @ T
+        possible_at_all = ~((q > 0) & (r == 0)).any(axis=1)
+        gap = (_ratio(q, np.where(r == 0, 1.0, r)) @ T.T).max(axis=1) - 1
+        exact = informative & possible_at_all & (gap <= _NEWTON_GAP)
+        p[exact] = guess[exact]
         informative &= ~exact
     if informative.any():
         p[informative] = solver(q[informative], T)

@@ -123,7 +123,7 @@ def _alias_tables(T: FloatArray) -> tuple[FloatArray, IntArray]:
 
 def check_classes(classes: ArrayLike) -> AnyArray:
     """Return the user's class names as an array, in the user's order."""
-    names = np.asarray(classes)
+    names = _checks.label_array(classes, "classes must be a list of at least 2 class names")
     if names.ndim != 1 or len(names) < 2:
         raise ValueError(
             f"classes must be a list of at least 2 class names; got {_checks.shown(classes)}"
@@ -222,11 +222,12 @@ def _check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray
     if array.ndim == 2:
         hint = " Pass .astype(bool) if it holds 0 and 1" if array.dtype != bool else ""
         raise ValueError(f"{rule}, one a row; got {array.dtype} of shape {array.shape}.{hint}")
-    if len(array) == 0 or array.dtype.kind not in "iu":
-        what = "nothing" if len(array) == 0 else f"{array.dtype}"
+    if len(array) == 0:
+        raise ValueError(f"{rule}, at least one; got nothing")
+    if array.dtype.kind not in "iu":
         raise ValueError(
-            f"{rule} as integers; got {what}. Pass classes= or use labels.encode where names "
-            "are meant, .astype(int) where these are whole numbers"
+            f"{rule} as integers; got {array.dtype}. Pass classes= or use labels.encode where "
+            "names are meant, .astype(int) where these are whole numbers"
         )
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= n_classes:

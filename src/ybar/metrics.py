@@ -292,7 +292,8 @@ def error_bound(
     between = np.diag(pairwise(true_T, array, distance))
     epsilon = float(between.max()) if T_true is not None else 0.0
     if gamma == 0:
-        return ErrorBound(error_rate, math.inf, math.inf, 0.0, epsilon)
+        kl_bound = math.inf if distance == "l1" else math.nan
+        return ErrorBound(error_rate, math.inf, kl_bound, 0.0, epsilon)
     estimation = float(_losses_against_rows(probabilities, true_T, true, distance).mean())
     kl_bound = math.nan
     if distance == "l1":

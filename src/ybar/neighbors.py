@@ -121,7 +121,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         self
         """
         X = validate_data(self, X, ensure_min_samples=2)
-        codes, _ = self._check_fit(X, y)
+        codes, _, classes, T = self._check_fit(X, y)
         _checks.n_jobs(self.n_jobs)
         n = self.n_components
         if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
@@ -141,8 +141,8 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         for train, validation in parts:
             pca, neighbors = self._index(numbers[train], seed)
             nearest = self._search(pca, neighbors, numbers[validation], max(candidates))
-            row, k = labels.pairs(codes[validation], len(self.classes_))
-            q = _path_of_q(codes[train], nearest, row, k, candidates, len(self.classes_))
+            row, k = labels.pairs(codes[validation], len(classes))
+            q = _path_of_q(codes[train], nearest, row, k, candidates, len(classes))
             losses.append(metrics.log_losses(q, 1 / (len(k) + 1)))
             rows.append(validation[row])
         means = [
@@ -156,7 +156,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         self.best_score_ = float(-scel[self.best_index_])
         self.n_neighbors_ = candidates[self.best_index_]
         self.pca_, self.neighbors_ = self._index(numbers, seed)
-        self._codes = codes.copy()
+        self.classes_, self.transition_, self._codes = classes, T, codes.copy()
         return self
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:

@@ -170,10 +170,11 @@ def biased(
     good = mass.ndim == 1 and mass.size > 0 and np.isfinite(mass).all() and (mass >= 0).all()
     if not good or abs(mass.sum() - 1) > 1e-9:
         raise ValueError(f"{rule}; got {_checks.shown(masses)}")
-    # The mass up to a share s of the (ordered) other classes is piecewise linear in s.
-    knots = np.linspace(0, 1, mass.size + 1)
-    cumulative = np.concatenate([[0.0], np.cumsum(mass) / mass.sum()])
-    shares = np.diff(np.interp(np.linspace(0, 1, n), knots, cumulative))
+    # In units of 1/((K-1)·parts) of the other classes, what a class and a part have in common.
+    class_end = mass.size * np.arange(1, n)[:, None]
+    part_end = (n - 1) * np.arange(1, mass.size + 1)
+    common = np.minimum(class_end, part_end) - np.maximum(class_end - mass.size, part_end - (n - 1))
+    shares = np.maximum(common, 0) @ (mass / mass.sum()) / (n - 1)
     order = as_generator(random_state).permuted(np.tile(np.arange(n - 1), (n, 1)), axis=1)
     T = np.zeros((n, n))
     T[~np.eye(n, dtype=bool)] = shares[order].ravel()
@@ -461,10 +462,9 @@ def describe(T: ArrayLike) -> str:
     array = check(T)
     n = len(array)
     diagonal = np.diag(array)
-    exchangeable = np.allclose(
-        array, with_uniform_noise(uniform(n), min(1.0, n * float(diagonal.mean()))), atol=1e-9
-    )
-    kinds = ["uniform" if exchangeable else "biased"]
+    noise = with_uniform_noise(uniform(n), min(1.0, n * float(diagonal.mean())))
+    flat = np.abs(array - noise).max() <= _UNIFORM_TOLERANCE
+    kinds = ["uniform" if flat else "biased"]
     if diagonal.max() > 0:
         kinds.append("noisy (labels can be wrong)")
     singular = is_singular(array)
