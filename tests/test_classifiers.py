@@ -70,8 +70,9 @@ def test_the_base_is_fitted_to_the_complementary_labels_and_only_decoded(digits_
     clf = CPEClassifier(base, transition=strong_T).fit(X, y_comp)
     q = base.fit(X, y_comp).predict_proba(X_test)
     np.testing.assert_array_equal(clf.predict_complementary_proba(X_test), q)
-    nearest = [np.argmin([np.abs(row - t).sum() for t in strong_T]) for row in q]
-    np.testing.assert_array_equal(clf.predict(X_test), nearest)
+    distances = np.array([[np.abs(row - t).sum() for t in strong_T] for row in q])
+    chosen = distances[np.arange(len(q)), clf.predict(X_test)]
+    np.testing.assert_allclose(chosen, distances.min(axis=1), atol=1e-12)  # forests give ties
     np.testing.assert_array_equal(
         clf.predict_proba(X_test), decode.class_probabilities(q, strong_T)
     )
@@ -271,7 +272,8 @@ def test_every_decoder_works_in_every_classifier(name, digits_strong, strong_T):
         if decoder == "likelihood":
             assert np.array_equal(clf.predict_proba(X_test).argmax(axis=1), predicted)
     assert min(accuracy.values()) > 0.4
-    assert len({accuracy["l1"], *[v for k, v in accuracy.items() if callable(k)]}) == 1
+    own = next(v for k, v in accuracy.items() if callable(k))
+    assert own == pytest.approx(accuracy["l1"], abs=0.01)  # but for ties
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -40,6 +40,7 @@ STRONG_MASSES = (0.75, 0.24, 0.01)
 
 # Rows of a T read from a file with a few decimals still count as summing to one.
 _ROW_SUM_TOLERANCE = 1e-4
+_ROUNDING = 1e-12
 _UNIFORM_TOLERANCE = 1e-9
 
 
@@ -58,7 +59,7 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
     Returns
     -------
     ndarray of shape (K, K)
-        Rows that missed 1 by rounding (up to 1e-4) are divided by their sum.
+        If a row misses 1 by more than rounding (and at most 1e-4), rows are divided by their sum.
 
     Examples
     --------
@@ -114,6 +115,8 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
             f"{name} must have rows that sum to 1; row {worst} sums to {sums[worst]:.6g}. "
             "Turn counts into a transition matrix with transition.from_counts"
         )
+    if abs(sums[worst] - 1) <= _ROUNDING:
+        return array
     return np.asarray(array / sums[:, None])
 
 
