@@ -405,6 +405,18 @@ def test_a_class_that_is_almost_never_ruled_out_gets_almost_everything(level, ti
         np.testing.assert_allclose(p, np.eye(n)[[1]], rtol=0, atol=1e-9, err_msg=f"K = {n}")
 
 
+@pytest.mark.parametrize("level", [0.0, 1e-18, 1e-12, 0.1])
+def test_classes_that_are_almost_never_ruled_out_get_almost_everything_between_them(level):
+    for n, first, second in itertools.product((3, 4, 7), TINY, TINY):
+        T = transition.with_uniform_noise(transition.uniform(n), level)
+        q = np.full((1, n), 1 / (n - 2))
+        q[0, :2] = first, second
+        q /= q.sum()
+        p = decode.class_probabilities(q, T)
+        assert_simplex(p, 1, n)
+        assert p[0, :2].sum() > 1 - 1e-9, (n, first, second)
+
+
 @pytest.mark.parametrize("tiny", TINY)
 def test_tiny_probabilities_change_nothing_under_biased_T(tiny):
     for n in (3, 10):
