@@ -13,7 +13,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -298,3 +298,51 @@ def test_a_failed_fit_leaves_the_old_model(name, blobs):
     with pytest.raises(ValueError, match="same number of rows"):
         clf.fit(X[:50], y_comp)
     np.testing.assert_array_equal(clf.predict(X), before)
+
+
+@pytest.mark.parametrize("name", ["knn", "boosting"])
+def test_a_fit_to_other_features_that_fails_leaves_the_old_model(name, blobs):
+    X, _, y_comp = blobs
+    clf = make(name).fit(X, y_comp)
+    before = clf.predict(X)
+    with pytest.raises(ValueError, match="at least two different"):
+        clf.fit(X[:, :1], np.zeros(len(X), dtype=int))
+    np.testing.assert_array_equal(clf.predict(X), before)
+
+
+@pytest.mark.parametrize("name", ["knn", "boosting"])
+def test_folds_are_shuffled_since_rows_often_come_ordered(name, digits, strong_T):
+    order = np.argsort(digits.y_train, kind="stable")
+    X, y = digits.X_train[order], digits.y_train[order]
+    y_comp = labels.draw(y, strong_T, random_state=0)
+    clf = make(name, transition=strong_T, cv=3).fit(X, y_comp)
+    held_out = labels.draw(digits.y_test, strong_T, random_state=1)
+    # The SCEL of the folds is then close to that of unseen rows.
+    assert -clf.best_score_ == pytest.approx(-clf.score(digits.X_test, held_out), abs=0.15)
+    splitter = make(name, transition=strong_T, cv=StratifiedKFold(3)).fit(X, y_comp)
+    assert splitter.cv_results_["scel"].shape == clf.cv_results_["scel"].shape
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_names_of_data_frames_are_minded(name, blobs):
+    X, y, y_comp = blobs
+    names = ["zebra", "ant", "mole"]
+    mask = pd.DataFrame(y_comp[:, None] == np.arange(3), columns=names)
+    clf = make(name).fit(X, mask)
+    assert clf.classes_.tolist() == names
+    assert np.mean(clf.predict(X) == np.array(names)[y]) > 0.97
+    with pytest.raises(ValueError, match="columns named and ordered as classes"):
+        make(name, classes=sorted(names)).fit(X, mask)
+    T = pd.DataFrame(transition.uniform(3), index=names, columns=names)
+    assert make(name, transition=T).fit(X, mask).classes_.tolist() == names
+    with pytest.raises(ValueError, match="index named and ordered as classes"):
+        make(name, transition=T).fit(X, np.array(names)[y_comp])
+
+
+def test_weights_pass_through_a_search_and_coo_matrices_can_have_several_labels(blobs):
+    X, y, y_comp = blobs
+    search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=3)
+    weighted = CPEClassifier(search).fit(X, y_comp, sample_weight=np.arange(len(X)) % 2)
+    assert np.mean(weighted.predict(X) == y) > 0.97
+    mask = y_comp[:, None] == np.arange(3)
+    assert np.mean(CPEClassifier().fit(sp.coo_matrix(X), mask).predict(X) == y) > 0.97

@@ -329,7 +329,7 @@ X, Y = np.zeros((4, 2)), np.arange(4)
         ("a.parquet", lambda: b"", "0 bytes"),
         ("a.parquet", lambda: GARBAGE, "magic bytes"),
         ("a.parquet", damaged_parquet, "deserialize"),
-        ("a.parquet", lambda: parquet_of_one_value(200_000), "oversized: 200000 bytes"),
+        ("a.parquet", lambda: parquet_of_one_value(200_000), "oversized: 1600000 bytes"),
         ("a.npz", lambda: b"", "not a zip file"),
         ("a.npz", lambda: GARBAGE, "not a zip file"),
         ("a.npz", lambda: npz(X=X, y=Y)[:-40], "not a zip file"),
@@ -692,3 +692,13 @@ def test_a_full_cache_needs_no_extra(monkeypatch, tmp_path):
     for module in ("pooch", "requests"):
         monkeypatch.setitem(sys.modules, module, None)
     assert datasets.load("kmnist").X_test.shape == (10, 6)
+
+
+def test_a_parquet_that_unpacks_to_far_more_than_it_holds_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "bomb.parquet"
+    table = pd.DataFrame({"text": ["x" * 100_000] * 2_000, "label": ["a", "b"] * 1_000})
+    table.to_parquet(path)
+    assert path.stat().st_size < 50_000
+    monkeypatch.setattr(datasets, "MAX_BYTES", 10_000_000)
+    with pytest.raises(ValueError, match=r"bomb\.parquet is refused: it is oversized"):
+        datasets.load(path, target="label")

@@ -11,6 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import skops.io
 from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
@@ -147,7 +148,8 @@ def rewrite(path, change):
 
 def test_types_that_are_not_on_the_list_are_named_and_not_made(tmp_path):
     path = tmp_path / "hostile.ybar"
-    ybar.save(Hostile().fit(), path)
+    with pytest.warns(UserWarning, match=r"ybar\.load\(path, trusted=\[.*Hostile"):
+        ybar.save(Hostile().fit(), path)
     with pytest.raises(ValueError, match=r"not trusted: .*Hostile.*trusted="):
         ybar.load(path)
     assert not Hostile.ran
@@ -165,17 +167,56 @@ def test_a_forged_file_with_a_right_sum_runs_nothing(saved, target):
         ybar.load(saved)
 
 
+def sealed(payload):
+    head = f"ybar-model 1 {len(payload)} {hashlib.sha256(payload).hexdigest()}\n"
+    return head.encode() + payload
+
+
 def test_an_unreadable_schema_is_one_clear_error(saved):
     rewrite(saved, lambda schema: schema.clear())
     with pytest.raises(ValueError, match=r"model\.ybar cannot be read"):
         ybar.load(saved)
 
 
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip"])
+def test_a_payload_that_skops_did_not_write_is_one_clear_error(saved, content):
+    saved.write_bytes(sealed(content))
+    with pytest.raises(ValueError, match=r"model\.ybar cannot be read"):
+        ybar.load(saved)
+
+
+def test_what_is_no_classifier_is_refused(saved):
+    saved.write_bytes(sealed(skops.io.dumps(3)))
+    with pytest.raises(ValueError, match=r"model\.ybar holds a int, not a classifier"):
+        ybar.load(saved)
+
+
+def test_every_flipped_bit_of_the_first_line_is_noticed(saved):
+    data = saved.read_bytes()
+    for place in range(data.index(b"\n") + 1):
+        for bit in range(8):
+            changed = bytearray(data)
+            changed[place] ^= 1 << bit
+            saved.write_bytes(changed)
+            with pytest.raises(ValueError, match=r"is damaged|is not a model|has format"):
+                ybar.load(saved)
+
+
+def test_what_cannot_be_saved_is_said_when_saving(digits_strong, tmp_path):
+    X, y_comp, _, _ = digits_strong
+    split = (pair for pair in [(np.arange(0, 1000), np.arange(1000, 1347))])
+    clf = CPEKNeighborsClassifierCV(cv=split).fit(X, y_comp)
+    with pytest.raises(ValueError, match="Generators as cv="):
+        ybar.save(clf, tmp_path / "m.ybar")
+    assert not list(tmp_path.iterdir())
+
+
 def test_types_of_other_packages_load_when_named(digits_strong, tmp_path):
     X, y_comp, X_test, _ = digits_strong
     base = LGBMClassifier(n_estimators=3, n_jobs=1, verbosity=-1)
     clf = CPEClassifier(base).fit(X, y_comp)
-    ybar.save(clf, tmp_path / "m.ybar")
+    with pytest.warns(UserWarning, match=r"name what it holds: .*lightgbm\.sklearn"):
+        ybar.save(clf, tmp_path / "m.ybar")
     with pytest.raises(ValueError, match=r"lightgbm\.sklearn\.LGBMClassifier"):
         ybar.load(tmp_path / "m.ybar")
     names = [
@@ -195,7 +236,7 @@ def test_types_of_other_packages_load_when_named(digits_strong, tmp_path):
         HistGradientBoostingClassifier(max_iter=3),
         GradientBoostingClassifier(n_estimators=2),
         CalibratedClassifierCV(LinearSVC()),
-        KNeighborsClassifier(),
+        KNeighborsClassifier(algorithm="ball_tree"),
         MLPClassifier(max_iter=2),
         VotingClassifier([("nb", GaussianNB())], voting="soft"),
         make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()),

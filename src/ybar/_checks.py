@@ -20,6 +20,18 @@ def shown(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def frame_names(values: Any, axis: str) -> list[Any] | None:
+    """Return the names of a data frame's columns or index, None for what has none.
+
+    Names that pandas made up itself, 0 to K-1, say nothing.
+    """
+    names = getattr(values, axis, None)
+    if names is None or not hasattr(values, "shape"):
+        return None
+    listed = list(names)
+    return None if listed == list(range(len(listed))) else listed
+
+
 def array_of_numbers(values: Any, rule: str) -> AnyArray:
     """Return an array of real numbers, or refuse with the rule and what came."""
     try:

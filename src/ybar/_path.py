@@ -9,27 +9,34 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, check_cv
 
 from ._checks import shown
 from ._random import as_generator
-from ._typing import AnyArray, BoolArray, FloatArray, IntArray, Seed
+from ._typing import AnyArray, FloatArray, IntArray, Seed
 
 Split = tuple[IntArray, IntArray]
 
 
 def splits(
-    usable: BoolArray, cv: Any, validation_fraction: float, random_state: Seed
+    codes: AnyArray,
+    weights: FloatArray | None,
+    cv: Any,
+    validation_fraction: float,
+    random_state: Seed,
 ) -> list[Split]:
     """Return the (training, validation) row indices: one random part held out, or those of cv.
 
-    Each part must have rows that are `usable`: that have a label, and some weight.
+    Each part must have rows of use: that have a label, and some weight.
     """
-    n_rows = len(usable)
+    n_rows = len(codes)
+    usable = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
+    if codes.ndim == 2:
+        usable &= codes.any(axis=1)
     if cv is None:
         found = [_hold_out(n_rows, validation_fraction, random_state)]
     else:
-        found = _splits_of(cv, n_rows)
+        found = _splits_of(cv, codes, random_state)
     for parts in found:
         for part, purpose in zip(parts, ("train", "validate"), strict=True):
             if not usable[part].any():
@@ -54,11 +61,16 @@ def _hold_out(n_rows: int, fraction: float, random_state: Seed) -> Split:
     raise ValueError(f"validation_fraction must be {allowed}; got {shown(fraction)}")
 
 
-def _splits_of(cv: Any, n_rows: int) -> list[Split]:
-    if isinstance(cv, (int, np.integer)) and not 2 <= cv <= n_rows:
-        raise ValueError(f"cv must be an int from 2 to the {n_rows} rows; got {cv}")
+def _splits_of(cv: Any, codes: AnyArray, random_state: Seed) -> list[Split]:
+    n_rows = len(codes)
+    if isinstance(cv, (int, np.integer)):
+        if not 2 <= cv <= n_rows:
+            raise ValueError(f"cv must be an int from 2 to the {n_rows} rows; got {cv}")
+        # Shuffled: rows often come ordered by class, which complementary labels hardly show.
+        seed = int(as_generator(random_state).integers(2**31))
+        cv = KFold(int(cv), shuffle=True, random_state=seed)
     try:
-        pairs = list(check_cv(cv).split(np.empty((n_rows, 0))))
+        pairs = list(check_cv(cv).split(np.empty((n_rows, 0)), codes))
         found = [(np.arange(n_rows)[a], np.arange(n_rows)[b]) for a, b in pairs]
     except (TypeError, ValueError, IndexError) as err:
         raise ValueError(

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import _checks, _path, labels, metrics
 from ._extras import require
@@ -54,7 +54,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     validation_fraction : float
         Share of the rows held out, at random, to choose.
     cv : int, splitter or iterable of (train, validation) indices, optional
-        Held-out parts of your own instead; the SCEL is that of all their labels together.
+        Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
+        their labels together.
     early_stopping : bool
         Whether rates that can no longer win stop.
     lightgbm_params : dict, optional
@@ -147,30 +148,29 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         self
         """
         lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
-        X = validate_data(self, X, ensure_min_samples=2, ensure_all_finite="allow-nan")
-        checked = self._check_fit(X, y, sample_weight)
-        codes, weights = checked.codes, checked.weights
-        _checks.n_jobs(self.n_jobs)
-        for name in ("early_stopping", "verbose"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                came = _checks.shown(getattr(self, name))
-                raise ValueError(f"{name} must be True or False; got {came}")
-        generator = as_generator(self.random_state)
-        usable = np.ones(len(X), dtype=bool) if weights is None else weights > 0
-        if codes.ndim == 2:
-            usable &= codes.any(axis=1)
-        parts = _path.splits(usable, self.cv, self.validation_fraction, generator)
-        seen = np.unique(labels.pairs(codes, len(checked.classes))[1])
-        params = self._params(lightgbm, len(seen), len(X), int(generator.integers(2**31)))
-        try:
-            self._fit(lightgbm, params, parts, _path.as_float(X), checked, seen)
-        except lightgbm.basic.LightGBMError as err:
-            reason = " ".join(str(err).split())
-            raise ValueError(
-                "lightgbm_params must be what LightGBM can use with this data; got "
-                f"{_checks.shown(self.lightgbm_params)}. LightGBM says: {reason}"
-            ) from err
-        self.classes_, self.transition_, self.seen_classes_ = checked.classes, checked.T, seen
+        with self._all_or_nothing():
+            X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
+            checked = self._check_fit(X, y, sample_weight)
+            _checks.n_jobs(self.n_jobs)
+            for name in ("early_stopping", "verbose"):
+                if not isinstance(getattr(self, name), (bool, np.bool_)):
+                    came = _checks.shown(getattr(self, name))
+                    raise ValueError(f"{name} must be True or False; got {came}")
+            generator = as_generator(self.random_state)
+            parts = _path.splits(
+                checked.codes, checked.weights, self.cv, self.validation_fraction, generator
+            )
+            seen = np.unique(labels.pairs(checked.codes, len(checked.classes))[1])
+            params = self._params(lightgbm, len(seen), len(X), int(generator.integers(2**31)))
+            try:
+                self._fit(lightgbm, params, parts, _path.as_float(X), checked, seen)
+            except lightgbm.basic.LightGBMError as err:
+                reason = " ".join(str(err).split())
+                raise ValueError(
+                    "lightgbm_params must be what LightGBM can use with this data; got "
+                    f"{_checks.shown(self.lightgbm_params)}. LightGBM says: {reason}"
+                ) from err
+            self.classes_, self.transition_, self.seen_classes_ = checked.classes, checked.T, seen
         return self
 
     def _fit(
@@ -255,7 +255,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             Columns in the order of ``classes_``; 0 for classes that never occurred in y.
         """
         check_is_fitted(self, "model_")
-        numbers = _path.as_float(validate_data(self, X, reset=False, ensure_all_finite="allow-nan"))
+        numbers = _path.as_float(self._validate(X, reset=False, ensure_all_finite="allow-nan"))
         q = np.zeros((len(numbers), len(self.classes_)))
         q[:, self.seen_classes_] = _booster(self.model_).predict(
             numbers, num_threads=self._threads(len(numbers))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import (
+    _num_samples,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 from . import _checks, decode, labels, metrics, transition
 from ._typing import AnyArray, FloatArray, IntArray
@@ -32,8 +41,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     """What every classifier here has in common: from complementary probabilities to the rest.
 
     A subclass has the parameters ``transition``, ``decoder`` and ``classes``, calls `_check_fit`
-    at the start of ``fit``, sets ``classes_`` and ``transition_`` at its end, and defines
-    ``predict_complementary_proba``.
+    at the start of ``fit``, sets ``classes_`` and ``transition_``, and defines
+    ``predict_complementary_proba``. What ``fit`` does stands in ``with self._all_or_nothing()``.
     """
 
     transition: ArrayLike
@@ -90,14 +99,33 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         float
-            Higher is better. For probabilities of 0 see `ybar.metrics.scel_scorer`.
+            Higher is better. A label that occurs though its probability is exactly 0 (neighbours
+            and forests give that) counts as 1/(n+1) among n labels; see
+            `ybar.metrics.scel_scorer`.
         """
         return metrics.scel_scorer(self, X, y, sample_weight)
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Undo what `fit` set so far when it fails, or is interrupted: the old model stays."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _validate(self, X: Any, **checks: Any) -> AnyArray:
+        """Check X as scikit-learn does, with its error in one line."""
+        try:
+            return np.asarray(validate_data(self, X, **checks))
+        except ValueError as err:
+            raise ValueError(" ".join(str(err).split())) from err
 
     def _check_fit(
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
     ) -> Checked:
-        """Check what all classifiers take. Nothing is set: a failed fit leaves the old model."""
+        """Check what all classifiers take."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: "
@@ -133,6 +161,14 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"n_samples = {n_rows}. Collect more rows or name fewer classes"
             )
         T = transition.check(self.transition, n_classes, name="transition")
+        for axis in ("index", "columns"):
+            names = _checks.frame_names(self.transition, axis)
+            if names is not None and names != classes.tolist():
+                raise ValueError(
+                    f"transition must have its {axis} named and ordered as classes, "
+                    f"{_checks.shown(classes.tolist())}; got {_checks.shown(names)}. Reorder it, "
+                    "pass classes= in its order, or an array without names"
+                )
         return Checked(codes, weights, classes, T)
 
     def __sklearn_tags__(self) -> Tags:
@@ -250,7 +286,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         rows, indices = labels.pairs(codes, len(classes))
         X_fit = X
         if codes.ndim == 2:
-            X_fit = _safe_indexing(X, rows)
+            X_fit = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
             weights = None if weights is None else weights[rows]
         # Some estimators (XGBoost) insist on labels 0..m-1 without gaps.
         seen, y_fit = np.unique(indices, return_inverse=True)
@@ -259,7 +295,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
             fitted = clone(base).fit(X_fit, y_fit, **fit_params)
         except Exception as err:
             kind = next((k for k in (ValueError, TypeError) if isinstance(err, k)), RuntimeError)
-            reason = str(err) if kind is not RuntimeError else f"{type(err).__name__}: {err}"
+            reason = " ".join(str(err).split())
+            if kind is RuntimeError:
+                reason = f"{type(err).__name__}: {reason}"
             raise kind(
                 f"estimator {type(base).__name__} could not be fitted to X and the "
                 f"complementary labels: {reason}"
@@ -314,6 +352,8 @@ def _weight_parameter(estimator: Any) -> str:
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{_weight_parameter(last)}"
+    if isinstance(estimator, BaseSearchCV):
+        return _weight_parameter(estimator.estimator)
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
             f"sample_weight is given, but estimator {type(estimator).__name__} takes no sample "

@@ -401,11 +401,7 @@ def _read_table(
         if path.suffix.lower() == ".csv":
             frame = pandas.read_csv(path, low_memory=False)  # one type a column, however long
         else:
-            metadata = require("pyarrow.parquet", "data", "datasets.load").read_metadata(path)
-            groups = (metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-            # The cells too: a run of one value takes next to no bytes in the file.
-            _check_size(max(sum(groups), metadata.num_rows * metadata.num_columns))
-            frame = pandas.read_parquet(path)
+            frame = _read_parquet(path)
     if target not in frame.columns:
         raise ValueError(f"target must be a column of {path}: {_listed(frame)}; got {target!r}")
     with _refusing(path):
@@ -413,6 +409,19 @@ def _read_table(
         if missing := int(labels.isna().sum()):
             raise ValueError(f"its column {target!r} has {missing} missing values")
         return (frame, *_encode(labels.to_numpy(), frame))
+
+
+def _read_parquet(path: Path) -> Any:
+    """Read a few rows at a time and count: a run of one value is next to nothing in the file."""
+    file = require("pyarrow.parquet", "data", "datasets.load").ParquetFile(path)
+    _check_size(8 * file.metadata.num_rows * file.metadata.num_columns)
+    size, batches = 0, []
+    for batch in file.iter_batches(batch_size=1024):
+        size += batch.nbytes
+        _check_size(size)
+        batches.append(batch)
+    pyarrow = require("pyarrow", "data", "datasets.load")
+    return pyarrow.Table.from_batches(batches, schema=file.schema_arrow).to_pandas()
 
 
 def _listed(names: Iterable[object], most: int = 20) -> str:

@@ -26,9 +26,9 @@ METHODS = ("l1", "l2", "max", "likelihood")
 
 _BLOCK_NUMBERS = 1 << 22  # float64 numbers a temporary array may hold: 32 MB
 _SUM_TOLERANCE = 1e-3  # float32 models with many classes miss 1 by about this
-_NEWTON_CLASSES = 64  # beyond, the K³ of a Newton step costs more than many EM steps
+_NEWTON_CLASSES = 100  # beyond, the K³ of a Newton step costs more than many EM steps
 _NEWTON_GAP, _NEWTON_STEPS = 1e-9, 60
-_EM_GAP, _EM_STEPS = 1e-3, 300
+_EM_GAP, _EM_STEPS = 1e-5, 300
 
 
 def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
@@ -66,9 +66,9 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
     check_method(method)
     if isinstance(method, str) and transition.is_uniform(array):
         return np.asarray(probabilities.argmin(axis=1))
-    decide = _decider(array, method)
+    decide, numbers_a_row = _decider(array, method)
     out = np.empty(len(probabilities), dtype=np.intp)
-    for rows in _blocks(len(probabilities), len(array)):
+    for rows in _blocks(len(probabilities), numbers_a_row):
         out[rows] = decide(probabilities[rows].astype(np.float64, copy=False))
     return out
 
@@ -83,18 +83,19 @@ def check_method(method: Method, *, name: str = "method") -> None:
         )
 
 
-def _decider(T: FloatArray, method: Method) -> Callable[[FloatArray], IntArray]:
-    """Return the function that decodes a block of rows."""
+def _decider(T: FloatArray, method: Method) -> tuple[Callable[[FloatArray], IntArray], int]:
+    """Return the function that decodes a block, and how many numbers a row takes there."""
+    if method == "likelihood":
+        solve, numbers_a_row = _solver(T)
+        return lambda q: solve(q).argmax(axis=1), numbers_a_row
     if method == "max":
         inverted = inverse(T, stacklevel=4)
-        return lambda q: (q @ inverted).argmax(axis=1)
-    if method == "likelihood":
-        return lambda q: _class_probabilities(q, T).argmax(axis=1)
+        return lambda q: (q @ inverted).argmax(axis=1), len(T)
     if method == "l2":
         # ‖q - t‖² = ‖q‖² - 2 q·t + ‖t‖², and ‖q‖² is the same for every class.
         squares = (T * T).sum(axis=1)
-        return lambda q: (squares - 2 * (q @ T.T)).argmin(axis=1)
-    return lambda q: pairwise(q, T, method, name="method").argmin(axis=1)
+        return lambda q: (squares - 2 * (q @ T.T)).argmin(axis=1), len(T)
+    return lambda q: pairwise(q, T, method, name="method").argmin(axis=1), len(T)
 
 
 def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
@@ -120,9 +121,9 @@ def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
     Matrices with one value on the diagonal and one off it (uniform, with or without uniform
     noise) have a closed form. Otherwise a primal-dual interior-point method solves all rows of a
     block together, until the log-likelihood is within 1e-9 of its maximum: with
-    ``g = T (q / (p T))`` it is at most max(g) - 1 away. Above 64 classes accelerated EM steps
-    take its place, 300 at most, until within 1e-3 (in nats a label); a few rows in a hundred can
-    end at the limit, close to it.
+    ``g = T (q / (p T))`` it is at most max(g) - 1 away. Above 100 classes that would take
+    K³ steps a row, and p is an approximation: accelerated EM steps, until within 1e-5 (in nats a
+    label), or 300 of them.
 
     A part of q on labels that no class can have under T (a zero column) is left out of account.
 
@@ -206,19 +207,23 @@ def _blocks(n: int, numbers_a_row: int) -> Iterator[slice]:
 
 
 def _class_probabilities(q: AnyArray, T: FloatArray) -> FloatArray:
+    solve, numbers_a_row = _solver(T)
+    p = np.empty(q.shape)
+    for rows in _blocks(len(q), numbers_a_row):
+        p[rows] = solve(q[rows].astype(np.float64, copy=False))
+    return p
+
+
+def _solver(T: FloatArray) -> tuple[Callable[[FloatArray], FloatArray], int]:
+    """Return the function that solves a block of rows, and how many numbers a row takes there."""
     n_classes = len(T)
     ratio = _exchangeable(T)
-    newton = n_classes <= _NEWTON_CLASSES
-    # Newton holds a K×K matrix for each row of a block, the others a few vectors.
-    numbers = 2 * n_classes * n_classes if newton and ratio is None else 8 * n_classes
-    p = np.empty(q.shape)
-    for rows in _blocks(len(q), numbers):
-        block = q[rows].astype(np.float64, copy=False)
-        if ratio is not None:
-            p[rows] = _water_filling(block, ratio)
-        else:
-            p[rows] = _maximise(block, T, _newton if newton else _accelerated_em)
-    return p
+    if ratio is not None:
+        return lambda q: _water_filling(q, ratio), 8 * n_classes
+    inverted = None if transition.is_singular(T) else np.asarray(linalg.inv(T))
+    if n_classes <= _NEWTON_CLASSES:
+        return lambda q: _maximise(q, T, inverted, _newton), 2 * n_classes * n_classes
+    return lambda q: _maximise(q, T, inverted, _accelerated_em), 8 * n_classes
 
 
 def _exchangeable(T: FloatArray) -> float | None:
@@ -262,7 +267,9 @@ def _water_filling(q: FloatArray, ratio: float) -> FloatArray:
 Solver: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-def _maximise(q: FloatArray, T: FloatArray, solver: Solver) -> FloatArray:
+def _maximise(
+    q: FloatArray, T: FloatArray, inverted: FloatArray | None, solver: Solver
+) -> FloatArray:
     n_classes = len(T)
     possible = T.max(axis=0) > 0
     if not possible.all():
@@ -271,10 +278,11 @@ def _maximise(q: FloatArray, T: FloatArray, solver: Solver) -> FloatArray:
     q = np.divide(q, total, out=np.zeros_like(q), where=total > 0)
     p = np.full((len(q), n_classes), 1 / n_classes)
     informative = total[:, 0] > 0
-    if not transition.is_singular(T):
+    if inverted is not None:
         # Where q T⁻¹ is on the simplex, but for rounding, it is the optimum.
-        guess = np.maximum(np.linalg.solve(T.T, q.T).T, 0.0)
-        guess /= guess.sum(axis=1, keepdims=True)
+        guess = np.maximum(q @ inverted, 0.0)
+        total = guess.sum(axis=1, keepdims=True)
+        guess = np.divide(guess, total, out=np.full_like(q, 1 / n_classes), where=total > 0)
         r = guess @ T
         possible_at_all = ~((q > 0) & (r == 0)).any(axis=1)
         gap = (_ratio(q, np.where(r == 0, 1.0, r)) @ T.T).max(axis=1) - 1

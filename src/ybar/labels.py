@@ -6,6 +6,9 @@ Complementary labels come in two forms, and every function and classifier here t
 - several a row: a boolean N×K array, True where a class is ruled out. A row may rule out none
   (it says nothing) but never all K classes.
 
+Each of several labels counts as one drawn from T. Labels that were drawn without putting back
+follow a T of their own unless T is uniform: estimate it with ``transition.estimate(y_true, mask)``.
+
 Inside the package they are *codes*: class indices 0..K-1, or the same boolean array.
 """
 
@@ -157,7 +160,7 @@ def encode(
         Complementary labels.
     classes : array-like of shape (K,), optional
         All classes. Their order is kept: it is that of the rows of T. By default the sorted
-        values of `y_comp`, or 0..K-1 for a boolean array.
+        values of `y_comp`; for several labels a row the column names of a data frame, or 0..K-1.
     name : str
         What the caller's argument is called, for errors.
 
@@ -179,8 +182,18 @@ def encode(
     )
     array = _checks.label_array(y_comp, rule)
     if array.ndim == 2 and array.dtype == bool:
-        names = np.arange(array.shape[1]) if classes is None else check_classes(classes)
+        columns = _checks.frame_names(y_comp, "columns")
+        if classes is not None:
+            names = check_classes(classes)
+        else:
+            names = np.arange(array.shape[1]) if columns is None else check_classes(columns)
         _checks.mask(array, len(names), name)
+        if columns is not None and columns != names.tolist():
+            raise ValueError(
+                f"{name} must have its columns named and ordered as classes, "
+                f"{_checks.shown(names.tolist())}; got {_checks.shown(columns)}. Reorder them, or "
+                "pass an array without names"
+            )
         return array, names
     if array.ndim == 2 and array.shape[1] > 1:
         raise ValueError(
@@ -211,7 +224,7 @@ def _look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
         row = int(np.argmax(wrong))
         raise ValueError(
             f"{argument} must hold only classes {_checks.shown(names.tolist(), 200)}; got "
-            f"{_checks.shown(column[row])} in row {row}. Name all classes with classes="
+            f"{_checks.shown(column[row])} in row {row}. Correct it, or name it with classes="
         )
     return codes
 

@@ -139,7 +139,8 @@ def ure_zero_one(
     """Return the unbiased estimate of the error rate from complementary labels alone.
 
     The mean of ``Σ_k (T⁻¹)[ȳ, k]·1[ŷ ≠ k]``; with uniform T this is (K-1)·mean(ŷ = ȳ). It is
-    unbiased when T is the true one, and can be negative or above 1 by chance.
+    unbiased when T is the true one, and can be negative or above 1 by chance. Several labels a row
+    must each follow T, and be no more for some classes than for others.
 
     Parameters
     ----------

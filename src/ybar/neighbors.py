@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import _checks, _path, labels, metrics
 from ._random import as_generator
@@ -44,7 +44,8 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
     validation_fraction : float
         Share of the rows held out, at random, to choose k.
     cv : int, splitter or iterable of (train, validation) indices, optional
-        Held-out parts of your own instead; the SCEL is that of all their labels together.
+        Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
+        their labels together.
     random_state : int, Generator, RandomState or None
         Of the held-out part, and of PCA where it is randomised.
     n_jobs : int or None
@@ -120,7 +121,11 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         -------
         self
         """
-        X = validate_data(self, X, ensure_min_samples=2)
+        with self._all_or_nothing():
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: ArrayLike) -> Self:
+        X = self._validate(X, ensure_min_samples=2)
         codes, _, classes, T = self._check_fit(X, y)
         _checks.n_jobs(self.n_jobs)
         n = self.n_components
@@ -129,10 +134,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
                 f"n_components must be an int of at least 1, or None; got {_checks.shown(n)}"
             )
         generator = as_generator(self.random_state)
-        usable = np.ones(len(X), dtype=bool)
-        if codes.ndim == 2:
-            usable &= codes.any(axis=1)
-        parts = _path.splits(usable, self.cv, self.validation_fraction, generator)
+        parts = _path.splits(codes, None, self.cv, self.validation_fraction, generator)
         candidates = self._candidates(min(len(train) for train, _ in parts))
         seed = int(generator.integers(2**31))
         numbers = _path.as_float(X)
@@ -171,7 +173,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         ndarray of shape (N, K)
         """
         check_is_fitted(self, "neighbors_")
-        numbers = _path.as_float(validate_data(self, X, reset=False))
+        numbers = _path.as_float(self._validate(X, reset=False))
         nearest = self._search(self.pca_, self.neighbors_, numbers, self.n_neighbors_)
         return _frequencies(self._codes, nearest, len(self.classes_))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import zipfile
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,10 @@ _LONGEST_HEADER = 200
 _TRUSTED = (
     "builtins.range",
     "numpy.dtype",
+    "numpy.random.bit_generator.SeedSequence",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._dist_metrics.EuclideanDistance32",
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
@@ -42,9 +44,11 @@ _TRUSTED = (
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.ShuffleSplit",
     "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.neighbors._ball_tree.BallTree",
     "sklearn.neighbors._kd_tree.KDTree",
     "sklearn.neighbors._kd_tree.KDTree32",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
     "ybar.boosting.CPEBoostingClassifierCV",
@@ -92,19 +96,27 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(
             f"path must lie in a folder that exists; {target.parent} does not. Make it first"
         )
-    payload = io.dumps(model)
-    nameless = [name for name in io.get_untrusted_types(data=payload) if "<" in name]
+    try:
+        payload = io.dumps(model)
+    except Exception as err:
+        raise ValueError(
+            f"model must be made of plain settings and arrays to be saved; got one that is not "
+            f"({type(err).__name__}: {err}). Generators as cv=, for example, cannot be saved"
+        ) from err
+    unknown = sorted(set(io.get_untrusted_types(data=payload)) - set(_TRUSTED))
+    nameless = [name for name in unknown if "<" in name]
     if nameless:
         raise ValueError(
             "model must be made of things that can be imported again; got "
             f"{', '.join(nameless)}. Define such functions at the top level of a module"
         )
-    header = b"%s %d %d %s\n" % (
-        _MAGIC,
-        _FORMAT,
-        len(payload),
-        hashlib.sha256(payload).hexdigest().encode(),
-    )
+    if unknown:
+        warnings.warn(
+            f"to load this model, name what it holds: ybar.load(path, trusted={unknown})",
+            UserWarning,
+            stacklevel=2,
+        )
+    header = _header(payload)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -117,6 +129,11 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _header(payload: bytes) -> bytes:
+    sha256 = hashlib.sha256(payload).hexdigest()
+    return b"%s %d %d %s\n" % (_MAGIC, _FORMAT, len(payload), sha256.encode())
 
 
 def _as_path(path: str | os.PathLike[str]) -> Path:
@@ -166,19 +183,32 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         )
     payload = _payload(source)
     try:
-        unknown = sorted(set(io.get_untrusted_types(data=payload)) - set(_TRUSTED) - set(trusted))
-        if unknown:
-            raise ValueError(
-                f"{source} holds types that are not trusted: {', '.join(unknown)}. If you trust "
-                "its origin, name them: ybar.load(path, trusted=[...])"
-            )
-        return io.loads(payload, trusted=[*_TRUSTED, *trusted])
-    except (zipfile.BadZipFile, KeyError, TypeError, AttributeError, ImportError) as err:
+        found = set(io.get_untrusted_types(data=payload))
+    except Exception as err:
+        raise _unreadable(source, err) from err
+    unknown = sorted(found - set(_TRUSTED) - set(trusted))
+    if unknown:
         raise ValueError(
-            f"{source} cannot be read with the packages installed here "
-            f"({type(err).__name__}: {err}). Install the versions it was saved with, or save it "
-            "again"
-        ) from err
+            f"{source} holds types that are not trusted: {', '.join(unknown)}. If you trust "
+            f"its origin, name them: ybar.load(path, trusted={unknown})"
+        )
+    try:
+        model = io.loads(payload, trusted=[*_TRUSTED, *trusted])
+    except Exception as err:
+        raise _unreadable(source, err) from err
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(
+            f"{source} holds a {type(model).__name__}, not a classifier. Give the path of a file "
+            "that ybar.save wrote"
+        )
+    return model
+
+
+def _unreadable(source: Path, err: Exception) -> ValueError:
+    return ValueError(
+        f"{source} cannot be read with the packages installed here "
+        f"({type(err).__name__}: {err}). Install the versions it was saved with, or save it again"
+    )
 
 
 def _payload(source: Path) -> bytes:
@@ -202,13 +232,7 @@ def _payload(source: Path) -> bytes:
                 "pip install -U ybar"
             )
         payload = file.read()
-    whole = (
-        header.endswith(b"\n")
-        and len(words) == 4
-        and words[2] == str(len(payload)).encode()
-        and words[3] == hashlib.sha256(payload).hexdigest().encode()
-    )
-    if not whole:
+    if header != _header(payload):
         raise ValueError(
             f"{source} is damaged: its length or sha256 is not what its first line says. Copy it "
             "again or save the model anew"
