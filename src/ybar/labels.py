@@ -103,24 +103,37 @@ def _alias_tables(T: FloatArray) -> tuple[FloatArray, IntArray]:
     ``threshold[y, j]`` and becomes ``alias[y, j]`` otherwise.
     """
     n = len(T)
+    rows = np.arange(n)
+    mass = T * n
     threshold = np.ones((n, n))
-    alias = np.tile(np.arange(n), (n, 1))
-    for row, mass in enumerate(T * n):
-        left = mass.tolist()
-        small = [j for j, value in enumerate(left) if value < 1]
-        large = [j for j, value in enumerate(left) if value >= 1]
-        while small and large:
-            j, giver = small.pop(), large[-1]
-            threshold[row, j] = left[j]
-            alias[row, j] = giver
-            left[giver] -= 1 - left[j]
-            if left[giver] < 1:
-                small.append(large.pop())
-        # Rounding can leave columns over: they are full, unless T has them at zero.
-        for j in small:
-            if mass[j] == 0:
-                threshold[row, j] = 0
-                alias[row, j] = int(np.argmax(mass))
+    alias = np.tile(rows, (n, 1))
+    # All rows at once. Columns below 1 come first; each step tops one of them up to 1 from the
+    # first column above 1, or, when that has given too much, passes on to the next one above 1.
+    order = np.argsort(mass >= 1, axis=1, kind="stable")
+    small = np.zeros(n, dtype=np.intp)
+    n_small = (mass < 1).sum(axis=1)
+    giver = n_small.copy()
+    left = mass[rows, order[rows, np.minimum(giver, n - 1)]]
+    active = rows[giver < n]
+    while len(active):
+        spent = left[active] < 1
+        passing, giving = active[spent & (giver[active] + 1 < n)], active[~spent]
+        giving = giving[small[giving] < n_small[giving]]
+        column, source = order[giving, small[giving]], order[giving, giver[giving]]
+        threshold[giving, column] = mass[giving, column]
+        alias[giving, column] = source
+        left[giving] -= 1 - mass[giving, column]
+        small[giving] += 1
+        column, source = order[passing, giver[passing]], order[passing, giver[passing] + 1]
+        threshold[passing, column] = left[passing]
+        alias[passing, column] = source
+        left[passing] += mass[passing, source] - 1
+        giver[passing] += 1
+        active = np.union1d(giving, passing)
+    # Rounding can leave columns over: they are full, unless T has them at zero.
+    over = (T == 0) & (threshold == 1)
+    threshold[over] = 0
+    alias[over] = np.argmax(T, axis=1)[np.nonzero(over)[0]]
     return threshold, alias
 
 
