@@ -420,3 +420,24 @@ def test_pairs_refuses_codes_of_other_classes():
         labels.pairs([0.5, 1.0], 3, name="y_pred")
     with pytest.raises(ValueError, match="must have one column for each class"):
         labels.pairs(np.array([[True, False]]), 3)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 37])
+def test_the_alias_tables_add_up_to_T(n):
+    """What column j keeps, and what it passes on to its alias, make T again, zeros exactly."""
+    rng = np.random.default_rng(n)
+    matrices = [
+        transition.uniform(n),
+        transition.strong(n, 0),
+        transition.with_uniform_noise(transition.uniform(n), 1.0),
+        rng.dirichlet(np.full(n, 0.05), n),
+        np.eye(n)[rng.permutation(n)],
+    ]
+    for T in matrices:
+        threshold, alias = labels._alias_tables(T)
+        again = threshold.copy()
+        for y in range(n):
+            for j in range(n):
+                again[y, alias[y, j]] += 1 - threshold[y, j]
+        np.testing.assert_allclose(again / n, T, atol=1e-14)
+        assert not again[T == 0].any()
