@@ -60,7 +60,7 @@ def draw(
     --------
     >>> from ybar import labels, transition
     >>> labels.draw([0, 1, 2, 2], transition.uniform(3), random_state=0)
-    array([1, 0, 0, 0])
+    array([2, 2, 0, 0])
     >>> labels.draw(["cat", "dog"], [[0, 1], [1, 0]], classes=["cat", "dog"])
     array(['dog', 'cat'], dtype='<U3')
     """
