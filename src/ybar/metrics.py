@@ -382,6 +382,9 @@ def scel_scorer(
     0. One such label would make SCEL infinite and every such model equally bad. Among the n labels
     scored it counts as 1/(n+1) instead: n labels cannot tell a rarer one from an impossible one.
 
+    Several labels a row work in ``GridSearchCV`` and ``cross_val_score``; ``HalvingGridSearchCV``
+    itself takes one label a row only.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
