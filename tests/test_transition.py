@@ -8,6 +8,7 @@ import re
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -595,3 +596,15 @@ def test_the_promise_holds_exactly_for_two_and_three_classes(T):
 
 def test_one_label_is_enough_where_no_two_classes_share_one():
     assert promised(np.eye(4)[[1, 2, 3, 0]]) == {0.9: 1, 0.99: 1, 0.999: 1}
+
+
+def test_estimate_minds_the_column_names_of_a_data_frame():
+    """A frame in another order than `classes` would give a T with its columns swapped."""
+    y_true = ["ant", "zebra", "mole", "ant"]
+    names = ["zebra", "ant", "mole"]
+    ruled_out = [["zebra"], ["mole"], ["ant"], ["mole"]]
+    mask = pd.DataFrame([[k in row for k in names] for row in ruled_out], columns=names)
+    expected = transition.estimate(y_true, [row[0] for row in ruled_out], classes=names)
+    np.testing.assert_array_equal(transition.estimate(y_true, mask), expected)
+    with pytest.raises(ValueError, match="columns named and ordered as classes"):
+        transition.estimate(y_true, mask, classes=sorted(names))

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import confusion_matrix
 
 from . import _checks
 from ._distances import pairwise
+from ._encode import encode, pairs
 from ._random import as_generator
 from ._typing import Distance, FloatArray, Seed
 
@@ -291,7 +291,7 @@ def estimate(
         Complementary labels: one a row, or several.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. By default the sorted values of `y_true` and
-        `y_comp` together.
+        `y_comp` together; for several labels a row as in `ybar.labels.encode`.
     smoothing : float, optional
         Pseudo-counts for each cell; by default 1/K, so that the prior of a row weighs one label.
 
@@ -306,55 +306,34 @@ def estimate(
     array([[0.17, 0.83],
            [0.75, 0.25]])
     """
-    rule = "{} must hold one label a row"
-    true = _checks.label_array(y_true, rule.format("y_true"))
-    true = _checks.label_column(true, "y_true") if len(true) else true
-    comp = _checks.label_array(y_comp, rule.format("y_comp") + ", or be a boolean (N, K) array")
-    several = comp.ndim == 2 and comp.dtype == bool
-    if comp.ndim == 2 and not several:
-        raise ValueError(
-            "y_comp must have one label a row or be a boolean array of shape (N, K); got "
-            f"{comp.dtype} of shape {comp.shape}"
-        )
-    if len(true) == 0 or len(comp) != len(true):
-        raise ValueError(
-            "y_true and y_comp must have the same number of rows, at least one; "
-            f"got shapes {true.shape} and {comp.shape}"
-        )
-    if not several:
-        comp = _checks.label_column(comp, "y_comp")
-    if classes is not None:
-        names = np.asarray(classes)
-    elif several:
-        names = np.arange(comp.shape[1])
-    else:
-        if (true.dtype.kind in "OUT") != (comp.dtype.kind in "OUT"):
+    given = _checks.label_array(y_true, "y_true must hold one label a row")
+    if len(given) == 0:
+        raise ValueError("y_true must hold at least one label; got none")
+    given = _checks.label_column(given, "y_true")
+    if classes is None and np.ndim(y_comp) == 1:
+        # All classes of both together; each is encoded alone first, to word errors of its own.
+        kinds = [np.unique(given), encode(y_comp, name="y_comp")[1]]
+        if len({names.dtype.kind in "OUT" for names in kinds}) > 1:
             raise ValueError(
                 "y_true and y_comp must hold labels of one kind; got "
-                f"{_checks.shown(true[0])} and {_checks.shown(comp[0])}"
+                f"{_checks.shown(kinds[0][0])} and {_checks.shown(kinds[1][0])}"
             )
-        names = np.unique(np.concatenate([true, comp]))
-        if len(names) < 2:
+        classes = np.union1d(*kinds)
+        if len(classes) < 2:
             raise ValueError(
                 "y_true and y_comp must hold at least 2 classes; got only "
-                f"{_checks.shown(names[0])}. Name all with classes="
+                f"{_checks.shown(classes[0])}. Name all with classes="
             )
-    if names.ndim != 1 or len(names) < 2 or len(np.unique(names)) != len(names):
+    comp, names = encode(y_comp, classes, name="y_comp")
+    true, _ = encode(given, names, name="y_true")
+    if len(true) != len(comp):
         raise ValueError(
-            f"classes must name at least 2 different classes; got {_checks.shown(names)}"
+            "y_true and y_comp must have the same number of rows; got shapes "
+            f"{true.shape} and {comp.shape}"
         )
-    for argument, values in (("y_true", true), ("y_comp", true[:0] if several else comp)):
-        outside = values[~np.isin(values, names)]
-        if len(outside):
-            raise ValueError(
-                f"{argument} must hold only classes {_checks.shown(names.tolist())}; got "
-                f"{_checks.shown(outside[0])}"
-            )
-    if several:
-        _checks.mask(comp, len(names), "y_comp")
-        counts = (true[:, None] == names).T.astype(np.float64) @ comp
-    else:
-        counts = confusion_matrix(true, comp, labels=names)
+    rows, k = pairs(comp, len(names))
+    counts = np.zeros((len(names), len(names)))
+    np.add.at(counts, (true[rows], k), 1)
     return from_counts(counts, 1 / len(names) if smoothing is None else smoothing)
 
 
