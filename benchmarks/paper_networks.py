@@ -1,0 +1,119 @@
+"""Train `cpe-f` on 784-500-10 with the paper's settings and with ours, beside the paper's figures.
+
+Writes ``results/networks.csv``, one line a run as it ends; runs that are in it are not run again.
+
+    python benchmarks/paper_networks.py [--part 0/2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from paper_knn import RESULTS, matrices
+from rich.console import Console
+
+from ybar import datasets, labels
+from ybar.neural import losses
+from ybar.neural.evaluate import Reading
+from ybar.neural.models import Dense
+from ybar.neural.population import Data, Selection, grow
+from ybar.neural.train import Recipe, Run, Samples
+
+COLUMNS = list(itertools.product(("kmnist", "mnist"), ("strong", "uniform")))
+RATES = (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
+FILE = RESULTS / "networks.csv"
+FIELDS = ["dataset", "setting", "trial", "recipe", "learning_rate", "epochs"]
+FIELDS += [f"{what}_{when}" for when in ("last", "best") for what in ("scel", "ure", "l1", "max")]
+FIELDS += ["best_epoch", "seconds_an_epoch"]
+
+
+def paper_run(dataset: str, setting: str, trial: int, rate: float) -> dict[str, Any]:
+    """Return the last epoch, and the one of the lowest SCEL, of a run with the paper's settings."""
+    data = datasets.load(dataset)
+    rng = np.random.default_rng([trial, zlib.crc32(f"{dataset}/{setting}".encode())])
+    T, T_labels = matrices(setting, rng)
+    y_comp = labels.draw(data.y_train, T_labels, rng)
+    order = rng.permutation(len(y_comp))
+    held_out, training = np.sort(order[:6000]), np.sort(order[6000:])
+    readings = {name: Reading("p", name, T) for name in ("l1", "max")}
+
+    def accuracies(logits: np.ndarray, _: int, own_T: np.ndarray) -> dict[str, float]:
+        return {
+            name: 100 * float(np.mean(reading.classes(logits, own_T) == data.y_test))
+            for name, reading in readings.items()
+        }
+
+    (record,) = grow(
+        [Run(losses.METHODS["cpe-f"], rate)],
+        [readings["l1"]],
+        Data(
+            data.X_train,
+            Samples(training, y_comp[training]),
+            Samples(held_out, y_comp[held_out]),
+            T,
+            ((data.X_test, accuracies),),
+        ),
+        Recipe(max_epochs=300, batch_size=256, weight_decay=1e-4),
+        Selection("best", "scel"),
+        make=lambda _: Dense([784, 500, 10], [trial]),
+        width=500,
+        seed=trial,
+    )
+    last = {f"{name}_last": values[-1] for name, values in record.history.items()}
+    best = {f"{k}_best": values[record.best_epoch - 1] for k, values in record.history.items()}
+    found = {
+        "dataset": dataset,
+        "setting": setting,
+        "trial": trial,
+        "recipe": "paper",
+        "learning_rate": rate,
+        "epochs": len(record.history["loss"]),
+        "best_epoch": record.best_epoch,
+        "seconds_an_epoch": float(np.median(record.history["seconds"])),
+        **last,
+        **best,
+    }
+    return {name: found[name] for name in FIELDS}
+
+
+def done() -> set[tuple[str, str, int, str, float]]:
+    """Return the keys of the runs that are in the file."""
+    if not FILE.exists():
+        return set()
+    with FILE.open(newline="") as file:
+        return {
+            (r["dataset"], r["setting"], int(r["trial"]), r["recipe"], float(r["learning_rate"]))
+            for r in csv.DictReader(file)
+        }
+
+
+def add(row: dict[str, Any]) -> None:
+    """Add a line to the file in one write."""
+    values = [f"{v:.6g}" if isinstance(v, float) else str(v) for v in row.values()]
+    text = "" if FILE.exists() else ",".join(FIELDS) + "\n"
+    with Path(FILE).open("a") as file:
+        file.write(text + ",".join(values) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", default="0/1", help="this process's share of the runs: i/n")
+    part, parts = map(int, parser.parse_args().part.split("/"))
+    torch.set_num_threads(1)
+    jobs = [(d, s, 0, rate) for (d, s), rate in itertools.product(COLUMNS, RATES)]
+    for dataset, setting, trial, rate in jobs[part::parts]:
+        if (dataset, setting, trial, "paper", rate) not in done():
+            row = paper_run(dataset, setting, trial, rate)
+            add(row)
+            Console().print(row)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Rows of X as float32 batches: arrays, memory maps and torch datasets, never copied whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._typing import IntArray
+
+__all__ = ["Rows"]
+
+_EVALUATED_AT_ONCE = 2048
+
+
+class Rows:
+    """Fetch rows of X by their indices, as float32 on a device.
+
+    uint8 is scaled to [0, 1] on the way. `X` is an array or memory map, or anything with ``len``
+    and ``[i]`` whose items are arrays or tensors (of a tuple the first is taken), as torch's
+    datasets are. The tensor returned is a buffer that the next call overwrites.
+    """
+
+    def __init__(self, X: Any, device: torch.device) -> None:
+        self.X, self.device = X, device
+        self.is_array = isinstance(X, np.ndarray)
+        self.raw = np.empty((0,))
+        self.buffer = torch.empty(0)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def take(self, rows: IntArray) -> Tensor:
+        """Return those rows, in that order."""
+        raw = self._take_array(rows) if self.is_array else self._take_items(rows)
+        if len(self.buffer) < len(raw):
+            self.buffer = torch.empty(raw.shape, dtype=torch.float32)
+        batch = self.buffer[: len(raw)].copy_(raw)
+        if raw.dtype == torch.uint8:
+            batch *= 1 / 255
+        return batch.to(self.device)
+
+    def _take_array(self, rows: IntArray) -> Tensor:
+        if len(self.raw) < len(rows):
+            native = self.X.dtype.newbyteorder("=")
+            kind = np.float64 if native.kind == "f" and native.itemsize > 8 else native
+            kind = np.int64 if native.kind == "u" and native.itemsize > 1 else kind
+            self.raw = np.empty((len(rows), *self.X.shape[1:]), kind)
+        raw = self.raw[: len(rows)]
+        if raw.dtype == self.X.dtype:
+            np.take(self.X, rows, axis=0, out=raw, mode="clip")
+        else:
+            raw[...] = self.X[rows]
+        return torch.from_numpy(raw)
+
+    def _take_items(self, rows: IntArray) -> Tensor:
+        items = [self.X[int(row)] for row in rows]
+        return torch.stack(
+            [torch.as_tensor(i[0] if isinstance(i, (tuple, list)) else i) for i in items]
+        )
+
+    def blocks(self, rows: IntArray, size: int = _EVALUATED_AT_ONCE) -> Iterator[tuple[slice, Tensor]]:
+        """Yield the rows in blocks, each with the place it takes among them."""
+        for start in range(0, len(rows), size):
+            place = slice(start, min(start + size, len(rows)))
+            yield place, self.take(rows[place])
+
+

@@ -1,0 +1,93 @@
+"""From logits to q, p, classes and what held-out complementary labels say of them: plain numpy."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import decode, metrics
+from .._typing import AnyArray, FloatArray, IntArray
+
+__all__ = ["Reading", "log_softmax", "scel_losses"]
+
+
+class Reading(NamedTuple):
+    """How a network's logits are to be read.
+
+    Attributes
+    ----------
+    estimates : {"p", "q"}
+        Whether softmax(logits) are ordinary or complementary probabilities.
+    decoder : "max", "l1", … or callable
+        "max" is argmax of the network's own p where it has one.
+    T : ndarray of shape (K, K)
+        The matrix that decodes: the one given.
+    """
+
+    estimates: str
+    decoder: Any
+    T: FloatArray
+
+    def complementary(self, logits: AnyArray, own_T: FloatArray) -> FloatArray:
+        """Return q; `own_T` is the network's own transition layer, learned or given."""
+        p = np.exp(log_softmax(logits))
+        return p if self.estimates == "q" else p @ own_T
+
+    def ordinary(self, logits: AnyArray) -> FloatArray:
+        """Return p: the network's own, or the one that explains its q best."""
+        p = np.exp(log_softmax(logits))
+        return p if self.estimates == "p" else decode.class_probabilities(p, self.T)
+
+    def classes(self, logits: AnyArray, own_T: FloatArray) -> IntArray:
+        """Return the predicted class indices."""
+        if self.decoder == "max" and self.estimates == "p":
+            return np.asarray(logits.argmax(axis=1))
+        return decode.decode(self.complementary(logits, own_T), self.T, self.decoder)
+
+
+def log_softmax(logits: AnyArray) -> FloatArray:
+    """Return the logarithms of the softmax of each row."""
+    shifted = np.asarray(logits, dtype=np.float64)
+    shifted = shifted - shifted.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+def scel_losses(
+    logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray
+) -> FloatArray:
+    """Return -log q[k] of each row, k being its label, without leaving log space."""
+    log_p = log_softmax(logits)
+    if estimates == "q":
+        return -log_p[np.arange(len(k)), k]
+    with np.errstate(divide="ignore"):
+        joint = log_p + np.log(own_T).T[k]
+    top = joint.max(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(-(top + np.log(np.exp(joint - top[:, None]).sum(axis=1))))
+
+
+def ure_losses(predicted: IntArray, k: IntArray, inverse: FloatArray) -> FloatArray:
+    """Return Σ_j (T⁻¹)[k, j]·1[predicted ≠ j] of each row."""
+    return np.asarray(inverse.sum(axis=1)[k] - inverse[k, predicted])
+
+
+def held_out(
+    logits: AnyArray,
+    rows: IntArray,
+    k: IntArray,
+    weight: AnyArray | None,
+    reading: Reading,
+    own_T: FloatArray,
+    inverse: FloatArray,
+) -> dict[str, float]:
+    """Return SCEL and URE, each with its standard error, of labels k at those rows of logits."""
+    found = {}
+    losses = {
+        "scel": scel_losses(logits[rows], k, reading.estimates, own_T),
+        "ure": ure_losses(reading.classes(logits, own_T)[rows], k, inverse),
+    }
+    for name, values in losses.items():
+        mean, error = metrics.mean_and_error(values, rows, len(logits), weight)
+        found |= {name: mean, f"{name}_std_error": error}
+    return found

@@ -1,0 +1,265 @@
+"""The methods: what each one minimises, as a short function of the logits.
+
+Every loss takes ``(logits, y_comp, log_T)``: logits g of shape (..., B, K), complementary labels of
+shape (B,), and the logarithm of the transition matrix, (K, K) or one for each leading index. It
+returns the loss of each row, (..., B). Leading dimensions are runs of a population. Throughout
+p = softmax(g) and ℓ(p, k) = -log p[k]; nothing leaves log space before it must, so that losses and
+gradients are finite at any finite logits and where T has zeros.
+
+A method of your own is a function and one line, see `register`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from .. import _checks, decode
+from .._typing import FloatArray
+
+__all__ = ["METHODS", "Method", "find", "register"]
+
+Loss: TypeAlias = Callable[..., Tensor]
+
+# Where a learned transition matrix starts for an entry that is 0: softmax has no 0 to start from.
+SMALLEST_ENTRY = 1e-6
+SMALLEST_NOISE = 0.01
+
+
+def forward(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
+    """Return -log (Tᵀp)[ȳ], the forward correction; ``fwd`` and ``cpe-f`` share it."""
+    return -(logits.log_softmax(-1) + _columns(log_T, y_comp)).logsumexp(-1)
+
+
+def forward_gradient(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the loss of `forward` and its gradient p - r, r[y] ∝ p[y] T[y, ȳ]: no autograd."""
+    log_p = logits.log_softmax(-1)
+    joint = log_p + _columns(log_T, y_comp)
+    log_q = joint.logsumexp(-1)
+    return -log_q, log_p.exp_().sub_(joint.sub_(log_q.unsqueeze(-1)).exp_())
+
+
+def complementary(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+    """Return -log p[ȳ], p standing for q: ``cpe-i`` learns the complementary labels as they are."""
+    return -_of_label(logits.log_softmax(-1), y_comp)
+
+
+def surrogate_log(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+    """Return -log(1 - p[ȳ]), of the surrogate complementary losses (``scl-nl``).
+
+    1 - p[ȳ] is the sum of the other classes' p. With uniform T this is ``fwd`` less log(K-1).
+    """
+    others = logits.log_softmax(-1).scatter(-1, _index(logits, y_comp), -torch.inf)
+    return -others.logsumexp(-1)
+
+
+def surrogate_exp(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+    """Return exp(p[ȳ]), of the surrogate complementary losses (``scl-exp``)."""
+    return _of_label(logits.softmax(-1), y_comp).exp()
+
+
+def discriminative_unweighted(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+    """Return -log s[ȳ] with r = 1 - p and s = softmax(r) (``dm-unweighted``)."""
+    return -_of_label((1 - logits.softmax(-1)).log_softmax(-1), y_comp)
+
+
+def discriminative(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+    """Return -(1 + r[ȳ]/(K-1)) log s[ȳ] with r = 1 - p and s = softmax(r) (``dm``, weighted)."""
+    r = 1 - logits.softmax(-1)
+    weight = 1 + _of_label(r, y_comp) / (logits.shape[-1] - 1)
+    return -weight * _of_label(r.log_softmax(-1), y_comp)
+
+
+def unbiased_parts(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
+    """Return (T⁻¹)[ȳ, k] ℓ(p, k), each row's share of the risk of every ordinary class k."""
+    return -_inverse(log_T).index_select(-2, y_comp) * logits.log_softmax(-1)
+
+
+def unbiased(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
+    """Return Σ_k (T⁻¹)[ȳ, k] ℓ(p, k): its mean estimates the ordinary risk without bias (``ure``).
+
+    With uniform T this is Σ_k ℓ(p, k) - (K-1) ℓ(p, ȳ).
+    """
+    return unbiased_parts(logits, y_comp, log_T).sum(-1)
+
+
+def unbiased_non_negative(
+    logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None = None
+) -> Tensor:
+    """Return Σ_k max(0, R_k) of a batch (``ure-nn``).
+
+    R_k = Σ_j π̄_j (T⁻¹)[j, k] · mean of ℓ(p, k) over the rows with ȳ = j, π̄_j being the share of
+    such rows in the batch: the mean of `unbiased_parts`. A class missing from it adds 0.
+    """
+    return _mean(unbiased_parts(logits, y_comp, log_T), weight).clamp(min=0).sum(-1)
+
+
+def unbiased_gradient_ascent(
+    logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None = None
+) -> Tensor:
+    """Return Σ_k R_k of a batch, but -Σ_k min(0, R_k) where some R_k < 0 (``ure-ga``).
+
+    R_k is that of ``ure-nn``. A step on the second form raises the negative parts: gradient
+    ascent on what cannot be negative for the true risk.
+    """
+    parts = _mean(unbiased_parts(logits, y_comp, log_T), weight)
+    return torch.where((parts < 0).any(-1), -parts.clamp(max=0).sum(-1), parts.sum(-1))
+
+
+def _columns(log_T: Tensor, y_comp: Tensor) -> Tensor:
+    """Return log T[:, ȳ] of each row, (..., B, K)."""
+    return log_T.index_select(-1, y_comp).transpose(-1, -2)
+
+
+def _index(logits: Tensor, y_comp: Tensor) -> Tensor:
+    return y_comp.expand(logits.shape[:-1]).unsqueeze(-1)
+
+
+def _of_label(values: Tensor, y_comp: Tensor) -> Tensor:
+    return values.gather(-1, _index(values, y_comp)).squeeze(-1)
+
+
+def _mean(parts: Tensor, weight: Tensor | None) -> Tensor:
+    return parts.mean(-2) if weight is None else (parts * weight.unsqueeze(-1)).mean(-2)
+
+
+def _inverse(log_T: Tensor) -> Tensor:
+    """Return T⁻¹ (the pseudo-inverse, with a warning, of a singular T)."""
+    array = log_T.detach().cpu()
+    return _inverse_of(array.numpy().tobytes(), tuple(array.shape), log_T.dtype).to(log_T.device)
+
+
+@functools.lru_cache(maxsize=16)
+def _inverse_of(log_T: bytes, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    kind = np.float64 if dtype == torch.float64 else np.float32
+    matrices = np.exp(np.frombuffer(log_T, kind).astype(np.float64)).reshape(-1, *shape[-2:])
+    inverses = [decode.inverse(T / T.sum(axis=1, keepdims=True), stacklevel=2) for T in matrices]
+    return torch.as_tensor(np.stack(inverses).reshape(shape), dtype=dtype)
+
+
+def start_free(log_T: FloatArray) -> FloatArray:
+    """Return W with row-softmax(W) = T, entries of 0 at `SMALLEST_ENTRY` so that they can grow."""
+    return np.maximum(log_T, np.log(SMALLEST_ENTRY))
+
+
+def log_free(W: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+    """Return log T(W) = log row-softmax(W)."""
+    return W.log_softmax(-1)
+
+
+def start_noise(log_T: FloatArray) -> FloatArray:  # noqa: ARG001
+    """Return a with λ = sigmoid(a) = `SMALLEST_NOISE`."""
+    return np.array([np.log(SMALLEST_NOISE) - np.log1p(-SMALLEST_NOISE)])
+
+
+def log_noise(a: Tensor, log_T: Tensor) -> Tensor:
+    """Return log T(λ) = log((1-λ)T + λ/K) with λ = sigmoid(a)."""
+    a = a.unsqueeze(-1)
+    uniform = functional.logsigmoid(a) - np.log(log_T.shape[-1])
+    return torch.logaddexp(functional.logsigmoid(-a) + log_T, uniform)
+
+
+# How a transition matrix is learned: where its parameters start, and log T as they have it.
+LEARNED: dict[str, tuple[Callable[[FloatArray], FloatArray], Callable[[Tensor, Tensor], Tensor]]]
+LEARNED = {"free": (start_free, log_free), "noise": (start_noise, log_noise)}
+
+
+@dataclass(frozen=True)
+class Method:
+    """What the library must know of a method.
+
+    Attributes
+    ----------
+    loss : callable
+        Of (logits, y_comp, log_T), giving the loss of each row.
+    estimates : {"p", "q"}
+        Whether softmax(logits) are ordinary or complementary probabilities.
+    decoder : str
+        How its predictions are made unless the user says otherwise; "max" is argmax of its own p.
+    learns : {None, "free", "noise"}
+        Whether T itself is learned: all of it, or a share of uniform noise on it.
+    whole_batch : bool
+        The loss takes weights (mean 1) as a fourth argument and returns one number for the batch.
+    gradient : callable or None
+        Of the same arguments, giving each row's loss and its gradient at the logits, where that
+        is cheaper than autograd. Not used where T is learned.
+    """
+
+    loss: Loss
+    estimates: Literal["p", "q"] = "p"
+    decoder: str = "max"
+    learns: Literal["free", "noise"] | None = None
+    whole_batch: bool = False
+    gradient: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
+
+
+METHODS: dict[str, Method] = {
+    "ure": Method(unbiased),
+    "ure-nn": Method(unbiased_non_negative, whole_batch=True),
+    "ure-ga": Method(unbiased_gradient_ascent, whole_batch=True),
+    "fwd": Method(forward, gradient=forward_gradient),
+    "scl-nl": Method(surrogate_log),
+    "scl-exp": Method(surrogate_exp),
+    "dm": Method(discriminative),
+    "dm-unweighted": Method(discriminative_unweighted),
+    "cpe-i": Method(complementary, estimates="q", decoder="l1"),
+    "cpe-f": Method(forward, decoder="l1", gradient=forward_gradient),
+    "cpe-t": Method(forward, decoder="l1", learns="free"),
+    "cpe-n": Method(forward, decoder="l1", learns="noise"),
+}
+
+
+def register(name: str, loss: Loss, **settings: Any) -> None:
+    """Add a method, or replace one, under a name that ``method=`` then takes.
+
+    Parameters
+    ----------
+    name : str
+    loss : callable of (logits, y_comp, log_T)
+        In PyTorch operations that broadcast over leading dimensions; see this module.
+    **settings
+        The other fields of `Method`.
+
+    Examples
+    --------
+    >>> from ybar.neural import losses
+    >>> def squared(logits, y_comp, log_T):
+    ...     p = logits.softmax(-1)
+    ...     return p.gather(-1, y_comp.expand(p.shape[:-1])[..., None])[..., 0] ** 2
+    >>> losses.register("squared", squared)
+    >>> losses.METHODS.pop("squared").decoder
+    'max'
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name must be a string to call the method by; got {_checks.shown(name)}")
+    METHODS[name] = _of_callable(loss, **settings)
+
+
+def find(method: str | Loss | Method) -> Method:
+    """Return the method of that name, or the one that a callable makes."""
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(
+                f"method must be one of {', '.join(map(repr, METHODS))}, or a callable of (logits, "
+                f"y_comp, log_T); got {_checks.shown(method)}"
+            )
+        return METHODS[method]
+    return _of_callable(method)
+
+
+def _of_callable(loss: Any, **settings: Any) -> Method:
+    if not callable(loss):
+        raise ValueError(
+            f"method must be one of {', '.join(map(repr, METHODS))}, or a callable of (logits, "
+            f"y_comp, log_T); got {_checks.shown(loss)}"
+        )
+    return Method(loss, **settings)

@@ -1,0 +1,269 @@
+"""Many runs on the same rows: which of them train as one stack, on which thread, and what is kept."""
+
+from __future__ import annotations
+
+import collections
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from .. import decode
+from .._typing import AnyArray, FloatArray, IntArray
+from . import evaluate
+from .data import Rows
+from .models import Dense, Module
+from .train import Recipe, Run, Samples, Stack, one_thread, train
+
+__all__ = ["Data", "Record", "Selection", "grow"]
+
+# Products wider than this gain nothing from more columns, and lose where weights leave the cache.
+_WIDEST_STACK = 256
+
+
+class Data(NamedTuple):
+    """What all runs of a population see."""
+
+    X: Any
+    training: Samples
+    validation: Samples | None
+    T: FloatArray
+    watched: tuple[tuple[Any, Callable[[AnyArray, int, FloatArray], dict[str, float]]], ...] = ()
+    """(X, function of (logits, run, T of the run)): more to record of each epoch."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which epoch counts, and when to give up."""
+
+    select: str = "best"
+    criterion: str = "scel"
+    patience: int | None = None
+
+
+@dataclass
+class Record:
+    """What is known of a run: every epoch, and the weights of the one that counts."""
+
+    run: Run
+    reading: evaluate.Reading
+    history: dict[str, list[float]] = field(default_factory=lambda: collections.defaultdict(list))
+    best: float = math.inf
+    best_epoch: int = 0
+    weights: list[AnyArray] = field(default_factory=list)
+    transition: FloatArray | None = None
+    failed: tuple[int, int] | None = None
+    """Epoch and batch at which the loss was no longer finite."""
+    done: bool = False
+
+    def take(self, epoch: int, values: dict[str, float], stack: Stack, run: int, how: Selection) -> None:
+        """Add an epoch, and its weights if they are the ones to keep."""
+        for name, value in values.items():
+            self.history[name].append(value)
+        if how.select == "last":
+            better = True
+        else:
+            better = values[how.criterion] < self.best
+        if better:
+            self.best = values.get(how.criterion, math.nan)
+            self.best_epoch = epoch
+            self.weights = stack.model.weights(run)
+            self.transition = stack.objective.transition(run)
+        elif how.patience is not None and epoch - self.best_epoch >= how.patience:
+            self.done = True
+
+
+def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
+    """Return which runs train as one stack; `width` is that of a run's first layer.
+
+    It depends on nothing else, so that results do not depend on the number of threads. Runs of a
+    method stay together where they can, and those of one rate are neighbours.
+    """
+    methods = list(dict.fromkeys(run.method for run in runs))
+    by_method = sorted(range(len(runs)), key=lambda i: methods.index(runs[i].method))
+    n_stacks = math.ceil(len(runs) / max(1, _WIDEST_STACK // width))
+    found = []
+    for part in np.array_split(np.array(by_method, dtype=int), n_stacks):
+        found.append(sorted(part.tolist(), key=lambda i: runs[i].learning_rate))
+    return found
+
+
+def follow(
+    stack: Stack,
+    records: Sequence[Record],
+    data: Data,
+    recipe: Recipe,
+    how: Selection,
+    generator: np.random.Generator,
+    stop: threading.Event,
+    tell: Callable[[Record, int], Any],
+) -> Iterator[None]:
+    """Train a stack, an epoch at each ``next``, and record it."""
+    device = stack.model.device
+    inverse = decode.inverse(data.T, stacklevel=2) if data.validation is not None else data.T
+    rows = Rows(data.X, device)
+    watched = [(Rows(X, device), measure) for X, measure in data.watched]
+    for epoch in train(stack, rows, data.training, recipe, generator, stop):
+        with one_thread():
+            own = [stack.objective.transition(run) for run in range(len(records))]
+            values = [
+                {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
+                for run in range(len(records))
+            ]
+            alive = [r for r, record in enumerate(records) if not record.done]
+            if data.validation is not None:
+                distinct, at = np.unique(data.validation.rows, return_inverse=True)
+                logits = logits_of(stack.model, rows, distinct)
+                for run in alive:
+                    values[run] |= evaluate.held_out(
+                        logits[run],
+                        at,
+                        data.validation.y_comp,
+                        data.validation.weight,
+                        records[run].reading,
+                        own[run],
+                        inverse,
+                    )
+            for its_rows, measure in watched:
+                logits = logits_of(stack.model, its_rows, np.arange(len(its_rows)))
+                for run in alive:
+                    values[run] |= measure(logits[run], run, own[run])
+        for run in alive:
+            record = records[run]
+            if run in epoch.failed:
+                record.failed, record.done = (epoch.epoch, epoch.failed[run]), True
+                continue
+            values[run]["seconds"] = epoch.seconds
+            record.take(epoch.epoch, values[run], stack, run, how)
+            if tell(record, epoch.epoch):
+                record.done = True
+        if all(record.done for record in records):
+            return
+        yield
+
+
+def logits_of(model: Dense | Module, rows: Rows, index: IntArray) -> AnyArray:
+    """Return the logits of all runs at those rows, (runs, rows, K)."""
+    found: AnyArray | None = None
+    for place, x in rows.blocks(index):
+        logits = model.forward(x).cpu().numpy()
+        if found is None:
+            found = np.empty((len(logits), len(index), logits.shape[2]), np.float32)
+        found[:, place] = logits
+    return np.empty((model.n_runs, 0, 0)) if found is None else found
+
+
+def take_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event) -> None:
+    """Advance all by an epoch in turn until each is at its end, on so many threads."""
+    waiting = collections.deque(trainings)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                training = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                next(training)
+            except StopIteration:
+                continue
+            except BaseException as failure:
+                failures.append(failure)
+                stop.set()
+                return
+            waiting.append(training)
+
+    if n_jobs == 1 or len(trainings) == 1:
+        work()
+    else:
+        threads = [threading.Thread(target=work) for _ in range(min(n_jobs, len(trainings)))]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            stop.set()
+            for thread in threads:
+                thread.join()
+            raise
+    if failures:
+        raise failures[0]
+
+
+def grow(
+    runs: Sequence[Run],
+    readings: Sequence[evaluate.Reading],
+    data: Data,
+    recipe: Recipe,
+    how: Selection,
+    *,
+    make: Callable[[Sequence[Run]], Dense | Module],
+    width: int,
+    seed: int,
+    n_jobs: int = 1,
+    tell: Callable[[Record, int], Any] = lambda record, epoch: None,
+) -> list[Record]:
+    """Train all runs and return their records, in the order of the runs.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the model of those runs that train as one stack.
+    width : int
+        Outputs of a run's first layer: how many runs make a stack.
+    seed : int
+        Of the order in which rows come, which all runs share.
+    n_jobs : int
+        Threads, each training a stack at a time. Results do not depend on it.
+    tell : callable
+        Called after each epoch of each run with its record; a true answer ends the run.
+
+    Notes
+    -----
+    Ctrl-C ends all runs. If each of them has weights to keep it is passed on as `Interrupted`,
+    which carries the records.
+    """
+    with np.errstate(divide="ignore"):
+        log_T = np.log(data.T)
+    records = [Record(run, reading) for run, reading in zip(runs, readings, strict=True)]
+    stop = threading.Event()
+    lock = threading.Lock()
+
+    def tell_one_at_a_time(record: Record, epoch: int) -> Any:
+        with lock:
+            return tell(record, epoch)
+
+    trainings = []
+    for chosen in stacks_of(runs, width):
+        mine = [runs[i] for i in chosen]
+        trainings.append(
+            follow(
+                Stack(make(mine), mine, log_T, recipe),
+                [records[i] for i in chosen],
+                data,
+                recipe,
+                how,
+                np.random.default_rng(seed),
+                stop,
+                tell_one_at_a_time,
+            )
+        )
+    try:
+        take_turns(trainings, n_jobs, stop)
+    except KeyboardInterrupt:
+        raise Interrupted(records) from None
+    return records
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what there is so far."""
+
+    def __init__(self, records: list[Record]) -> None:
+        super().__init__()
+        self.records = records
