@@ -8,12 +8,14 @@ from . import datasets, decode, labels, metrics, transition
 from .boosting import CPEBoostingClassifierCV
 from .classifiers import CPEClassifier
 from .neighbors import CPEKNeighborsClassifierCV
+from .neural import ComplementaryNetClassifier
 from .persistence import load, save
 
 __all__ = [
     "CPEBoostingClassifierCV",
     "CPEClassifier",
     "CPEKNeighborsClassifierCV",
+    "ComplementaryNetClassifier",
     "datasets",
     "decode",
     "labels",

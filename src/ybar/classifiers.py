@@ -46,10 +46,11 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     """
 
     transition: ArrayLike
-    decoder: decode.Method
+    decoder: Any
     classes: ArrayLike | None
     classes_: AnyArray
     transition_: FloatArray
+    _has_own_decoder = False  # whether decoder=None means something
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q, the probability of each class as a complementary label."""
@@ -133,7 +134,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         if X is None:
             raise TypeError("X must be an array, a sparse matrix or a data frame; got None")
-        decode.check_method(self.decoder, name="decoder")
+        if self.decoder is not None or not self._has_own_decoder:
+            decode.check_method(self.decoder, name="decoder")
         codes, classes = labels.encode(y, self.classes)
         n_rows, n_classes = _num_samples(X), len(classes)
         if n_rows != len(codes):

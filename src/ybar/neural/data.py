@@ -62,10 +62,10 @@ class Rows:
             [torch.as_tensor(i[0] if isinstance(i, (tuple, list)) else i) for i in items]
         )
 
-    def blocks(self, rows: IntArray, size: int = _EVALUATED_AT_ONCE) -> Iterator[tuple[slice, Tensor]]:
+    def blocks(
+        self, rows: IntArray, size: int = _EVALUATED_AT_ONCE
+    ) -> Iterator[tuple[slice, Tensor]]:
         """Yield the rows in blocks, each with the place it takes among them."""
         for start in range(0, len(rows), size):
             place = slice(start, min(start + size, len(rows)))
             yield place, self.take(rows[place])
-
-

@@ -53,9 +53,7 @@ def log_softmax(logits: AnyArray) -> FloatArray:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-def scel_losses(
-    logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray
-) -> FloatArray:
+def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray) -> FloatArray:
     """Return -log q[k] of each row, k being its label, without leaving log space."""
     log_p = log_softmax(logits)
     if estimates == "q":

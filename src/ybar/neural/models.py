@@ -124,7 +124,11 @@ class Dense:
         n_runs, n_rows = self.n_runs, gradient.shape[1]
         g = gradient.transpose(0, 1).reshape(n_rows, -1)
         for layer in range(len(self.weight) - 1, -1, -1):
-            h, weight, out = self.activations[layer], self.weight[layer], self.weight_gradient[layer]
+            h, weight, out = (
+                self.activations[layer],
+                self.weight[layer],
+                self.weight_gradient[layer],
+            )
             torch.sum(g, 0, out=self.bias_gradient[layer].view(-1))
             if layer == 0:
                 torch.mm(g.t(), h, out=out.view(-1, out.shape[2]))

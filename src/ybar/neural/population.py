@@ -56,11 +56,14 @@ class Record:
     best_epoch: int = 0
     weights: list[AnyArray] = field(default_factory=list)
     transition: FloatArray | None = None
+    learned: AnyArray | None = None
     failed: tuple[int, int] | None = None
     """Epoch and batch at which the loss was no longer finite."""
     done: bool = False
 
-    def take(self, epoch: int, values: dict[str, float], stack: Stack, run: int, how: Selection) -> None:
+    def take(
+        self, epoch: int, values: dict[str, float], stack: Stack, run: int, how: Selection
+    ) -> None:
         """Add an epoch, and its weights if they are the ones to keep."""
         for name, value in values.items():
             self.history[name].append(value)
@@ -73,6 +76,7 @@ class Record:
             self.best_epoch = epoch
             self.weights = stack.model.weights(run)
             self.transition = stack.objective.transition(run)
+            self.learned = stack.objective.parameters_of(run)
         elif how.patience is not None and epoch - self.best_epoch >= how.patience:
             self.done = True
 
@@ -208,6 +212,7 @@ def grow(
     seed: int,
     n_jobs: int = 1,
     tell: Callable[[Record, int], Any] = lambda record, epoch: None,
+    start: dict[str, Any] | None = None,
 ) -> list[Record]:
     """Train all runs and return their records, in the order of the runs.
 
@@ -223,11 +228,12 @@ def grow(
         Threads, each training a stack at a time. Results do not depend on it.
     tell : callable
         Called after each epoch of each run with its record; a true answer ends the run.
+    start : dict, optional
+        ``weights`` and ``learned`` of a record to start from.
 
     Notes
     -----
-    Ctrl-C ends all runs. If each of them has weights to keep it is passed on as `Interrupted`,
-    which carries the records.
+    Ctrl-C ends all runs and is passed on as `Interrupted`, which carries the records.
     """
     with np.errstate(divide="ignore"):
         log_T = np.log(data.T)
@@ -242,9 +248,12 @@ def grow(
     trainings = []
     for chosen in stacks_of(runs, width):
         mine = [runs[i] for i in chosen]
+        stack = Stack(make(mine), mine, log_T, recipe)
+        if start is not None:
+            stack.start(start["weights"], start["learned"])
         trainings.append(
             follow(
-                Stack(make(mine), mine, log_T, recipe),
+                stack,
                 [records[i] for i in chosen],
                 data,
                 recipe,

@@ -104,6 +104,11 @@ class Objective:
                     return np.exp(log_T.cpu().numpy()).reshape(self.log_T.shape)
         raise IndexError(run)
 
+    def parameters_of(self, run: int) -> AnyArray | None:
+        """Return a copy of what a run has learned of T, in the parameters it is learned in."""
+        learned = self.learned[run]
+        return None if learned is None else learned.detach().cpu().numpy().copy()
+
     def __call__(
         self, logits: Tensor, y_comp: Tensor, weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
@@ -168,6 +173,13 @@ class Average:
         share = 1 - min(self.decay, self.steps / (self.steps + 10))
         for mean, parameter in zip(self.mean, self.parameters, strict=True):
             mean.lerp_(parameter, share)
+
+    @torch.no_grad()
+    def restart(self) -> None:
+        """Begin anew from the weights as they are now."""
+        self.steps = 0
+        for mean, parameter in zip(self.mean, self.parameters, strict=True):
+            mean.copy_(parameter)
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
@@ -241,6 +253,16 @@ class Stack:
         every = [p for group in groups for p in group.parameters]
         self.average = Average(every, recipe.weight_averaging)
 
+    @torch.no_grad()
+    def start(self, weights: Sequence[AnyArray], learned: AnyArray | None) -> None:
+        """Have all runs start from these weights, and from what was learned of T."""
+        for run in range(len(self.runs)):
+            self.model.set_weights(run, weights)
+            own = self.objective.learned[run]
+            if own is not None and learned is not None:
+                own.copy_(torch.from_numpy(learned))
+        self.average.restart()
+
 
 def _neighbours(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
     """Yield (first, last + 1) of neighbours that are equal."""
@@ -292,7 +314,9 @@ def train(
                 losses = loss.cpu().numpy()
                 total += losses * (len(chosen) / n)
                 if not math.isfinite(losses.sum()):
-                    failed |= {int(run): batch for run in np.flatnonzero(~np.isfinite(losses))} | failed
+                    failed |= {
+                        int(run): batch for run in np.flatnonzero(~np.isfinite(losses))
+                    } | failed
                     if len(failed) == model.n_runs:
                         break
         with stack.average.in_place():
