@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from paper_knn import RESULTS, matrices
 from rich.console import Console
 
+from paper_knn import RESULTS, matrices
 from ybar import datasets, labels
 from ybar.neural import losses
 from ybar.neural.evaluate import Reading
@@ -67,7 +67,7 @@ def paper_run(dataset: str, setting: str, trial: int, rate: float) -> dict[str, 
         seed=trial,
     )
     last = {f"{name}_last": values[-1] for name, values in record.history.items()}
-    best = {f"{k}_best": values[record.best_epoch - 1] for k, values in record.history.items()}
+    best = {f"{k}_best": values[record.kept_epoch - 1] for k, values in record.history.items()}
     found = {
         "dataset": dataset,
         "setting": setting,
@@ -75,7 +75,7 @@ def paper_run(dataset: str, setting: str, trial: int, rate: float) -> dict[str, 
         "recipe": "paper",
         "learning_rate": rate,
         "epochs": len(record.history["loss"]),
-        "best_epoch": record.best_epoch,
+        "best_epoch": record.kept_epoch,
         "seconds_an_epoch": float(np.median(record.history["seconds"])),
         **last,
         **best,

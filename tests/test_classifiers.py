@@ -22,6 +22,7 @@ from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
 from ybar import (
+    ComplementaryNetClassifier,
     CPEBoostingClassifierCV,
     CPEClassifier,
     CPEKNeighborsClassifierCV,
@@ -46,6 +47,9 @@ EVERY = {
     "cpe": CPEClassifier(),
     "knn": CPEKNeighborsClassifierCV(random_state=0),
     "boosting": CPEBoostingClassifierCV([0.1], [10, 20], random_state=0),
+    "network": ComplementaryNetClassifier(
+        hidden_layer_sizes=(30,), learning_rate=0.01, max_epochs=60, random_state=0
+    ),
 }
 
 

@@ -32,7 +32,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import ybar
-from ybar import CPEBoostingClassifierCV, CPEClassifier, CPEKNeighborsClassifierCV, metrics
+from ybar import (
+    ComplementaryNetClassifier,
+    ComplementaryNetClassifierCV,
+    CPEBoostingClassifierCV,
+    CPEClassifier,
+    CPEKNeighborsClassifierCV,
+    metrics,
+)
 
 MODELS = {
     "default": CPEClassifier(),
@@ -41,6 +48,10 @@ MODELS = {
     "knn": CPEKNeighborsClassifierCV(random_state=0),
     "knn-tree": CPEKNeighborsClassifierCV(n_components=4, random_state=0),
     "boosting": CPEBoostingClassifierCV([0.1], [5, 10], random_state=0),
+    "network": ComplementaryNetClassifier("cpe-n", max_epochs=3, random_state=0),
+    "linear-cv": ComplementaryNetClassifierCV(
+        "cpe-i", (), learning_rates=[0.01, 0.001], max_epochs=3, random_state=0
+    ),
 }
 
 PREDICT = """

@@ -16,6 +16,8 @@ PUBLIC = {
         "CPEBoostingClassifierCV",
         "CPEClassifier",
         "CPEKNeighborsClassifierCV",
+        "ComplementaryNetClassifier",
+        "ComplementaryNetClassifierCV",
         "datasets",
         "decode",
         "labels",
@@ -52,6 +54,13 @@ PUBLIC = {
         "ure_zero_one",
     ],
     "ybar.datasets": ["fetch", "load", "read_idx"],
+    "ybar.neural": [
+        "ComplementaryNetClassifier",
+        "ComplementaryNetClassifierCV",
+        "TrainingCurveDisplay",
+        "to_onnx",
+    ],
+    "ybar.neural.losses": ["METHODS", "Method", "find", "register"],
 }
 
 
@@ -88,6 +97,16 @@ def test_importing_ybar_loads_no_heavy_package():
             "lightgbm",
             "boosting",
             "ybar.CPEBoostingClassifierCV().fit([[0], [1], [2]], [0, 1, 2])",
+        ),
+        (
+            "torch",
+            "torch",
+            "ybar.ComplementaryNetClassifier().fit([[0], [1], [2]], [0, 1, 2])",
+        ),
+        (
+            "torch",
+            "torch",
+            "ybar.ComplementaryNetClassifierCV().fit([[0], [1], [2]], [0, 1, 2])",
         ),
         ("skops.io", "persistence", "ybar.save(None, 'x')"),
         ("skops.io", "persistence", "ybar.load('x')"),

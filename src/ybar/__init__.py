@@ -8,7 +8,7 @@ from . import datasets, decode, labels, metrics, transition
 from .boosting import CPEBoostingClassifierCV
 from .classifiers import CPEClassifier
 from .neighbors import CPEKNeighborsClassifierCV
-from .neural import ComplementaryNetClassifier
+from .neural import ComplementaryNetClassifier, ComplementaryNetClassifierCV
 from .persistence import load, save
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "CPEClassifier",
     "CPEKNeighborsClassifierCV",
     "ComplementaryNetClassifier",
+    "ComplementaryNetClassifierCV",
     "datasets",
     "decode",
     "labels",

@@ -56,6 +56,8 @@ _TRUSTED = (
     "ybar.metrics.scel_scorer",
     "ybar.metrics.ure_scorer",
     "ybar.neighbors.CPEKNeighborsClassifierCV",
+    "ybar.neural.classifier.ComplementaryNetClassifier",
+    "ybar.neural.search.ComplementaryNetClassifierCV",
 )
 
 

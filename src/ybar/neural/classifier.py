@@ -2,398 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
-from .. import _checks, _path, labels
+from .. import _checks, labels, transition
+from .._encode import check_classes
 from .._extras import require
 from .._random import as_generator
-from .._typing import AnyArray, FloatArray, IntArray, Seed
-from ..classifiers import Checked, ComplementaryClassifier
+from .._typing import AnyArray, Seed
+from ..classifiers import Checked
 from ..decode import Method as Decoder
 from . import evaluate
-
-if TYPE_CHECKING:
-    from .population import Record
-    from .train import Recipe, Run, Samples
+from .base import Callback, NetBase, _device, _possible, paper_settings
 
 __all__ = ["ComplementaryNetClassifier"]
-
-Callback: TypeAlias = Callable[[dict[str, Any]], Any]
-
-_PREDICTED_AT_ONCE = 4096
-# An epoch of few rows is few steps; a default of at least so many lets small data be learned too.
-_LEAST_STEPS, _MOST_EPOCHS = 2000, 400
-
-
-class NetBase(ComplementaryClassifier):
-    """What the classifier and its search share: from rows to records, from weights to answers."""
-
-    _has_own_decoder = True
-
-    method: Any
-    hidden_layer_sizes: Any
-    network: Any
-    batch_size: int
-    max_epochs: int | None
-    weight_decay: float
-    dropout: float
-    input_dropout: float
-    weight_averaging: float
-    validation_fraction: float
-    select: str
-    criterion: str
-    patience: int | None
-    device: str
-    random_state: Seed
-    verbose: bool
-    callbacks: Any
-
-    coefs_: list[AnyArray]
-    intercepts_: list[AnyArray]
-    network_state_: list[AnyArray]
-    estimates_: str
-    decoder_: Any
-    learned_transition_: FloatArray
-    noise_: float
-    history_: dict[str, FloatArray]
-    best_epoch_: int
-    n_epochs_: int
-
-    def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q: the probability of each class as a complementary label.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), or what `fit` took
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-        """
-        logits = self._logits(X)
-        return self._reading().complementary(logits, self.learned_transition_)
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the ordinary class of each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), or what `fit` took
-
-        Returns
-        -------
-        ndarray of shape (N,)
-        """
-        logits = self._logits(X)
-        return self.classes_[self._reading().classes(logits, self.learned_transition_)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return ordinary-class probabilities: the network's own p, if its method has one.
-
-        ``cpe-i`` estimates q only; its p are those of `ybar.decode.class_probabilities`.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), or what `fit` took
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-        """
-        return self._reading().ordinary(self._logits(X))
-
-    def _reading(self) -> evaluate.Reading:
-        decoder = self.decoder_ if self.decoder is None else self.decoder
-        return evaluate.Reading(self.estimates_, decoder, self.transition_)
-
-    def _logits(self, X: Any) -> AnyArray:
-        check_is_fitted(self, "classes_")
-        if hasattr(self, "network_state_"):
-            return self._module_logits(X)
-        X = self._rows_of(X, reset=False)
-        found = np.empty((len(X), len(self.classes_)), np.float32)
-        for first in range(0, len(X), _PREDICTED_AT_ONCE):
-            part = slice(first, first + _PREDICTED_AT_ONCE)
-            found[part] = self._dense_logits(_as_floats(X, part))
-        return found
-
-    def _dense_logits(self, h: AnyArray) -> AnyArray:
-        for layer, (weight, bias) in enumerate(zip(self.coefs_, self.intercepts_, strict=True)):
-            h = h @ weight + bias
-            if layer < len(self.coefs_) - 1:
-                np.maximum(h, 0, out=h)
-        return h
-
-    def _module_logits(self, X: Any) -> AnyArray:
-        require("torch", "torch", type(self).__name__)
-        from . import models, population
-        from .data import Rows
-
-        X = self._rows_of(X, reset=False)
-        model = models.Module(self.network, 0, _device(self.device))
-        model.set_weights(0, self.network_state_)
-        return population.logits_of(model, Rows(X, model.device), np.arange(len(X)))[0]
-
-    def _rows_of(self, X: Any, reset: bool) -> Any:
-        """Return X checked: an array, or a torch dataset as it is."""
-        if not _is_dataset(X):
-            return self._validate(
-                X, reset=reset, ensure_min_samples=2 if reset else 1, allow_nd=self._takes_images()
-            )
-        if not hasattr(X, "__len__"):
-            raise TypeError(
-                "X must have a length and rows by index; got an IterableDataset. Pass a Dataset "
-                "with __len__ and __getitem__, or feed its parts to partial_fit"
-            )
-        first = X[0]
-        n = int(np.prod(np.shape(first[0] if isinstance(first, (tuple, list)) else first)))
-        if reset:
-            self.n_features_in_ = n
-        elif n != self.n_features_in_:
-            raise ValueError(
-                f"X has {n} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        return X
-
-    def _takes_images(self) -> bool:
-        return self.network is not None
-
-    def _check_params(self) -> None:
-        """Refuse settings that make no sense, before any work is done."""
-        for name in ("dropout", "input_dropout", "weight_averaging"):
-            value = _checks.number(getattr(self, name), name, "a number from 0 to below 1", 0, 1)
-            if value == 1:
-                raise ValueError(f"{name} must be a number from 0 to below 1; got 1")
-        _checks.number(self.weight_decay, "weight_decay", "a number of at least 0", 0)
-        _checks.whole_number(self.batch_size, "batch_size", 1)
-        for name in ("max_epochs", "patience"):
-            if getattr(self, name) is not None:
-                _checks.whole_number(getattr(self, name), name, 1)
-        for name, allowed in (("select", ("best", "last")), ("criterion", ("scel", "ure"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name} must be {allowed[0]!r} or {allowed[1]!r}; got "
-                    f"{_checks.shown(getattr(self, name))}"
-                )
-        if self.network is not None and not callable(self.network):
-            raise ValueError(
-                "network must be a callable that builds a torch.nn.Module with an output for each "
-                f"class; got {_checks.shown(self.network)}. Write network=lambda: ..., or pass a "
-                "function or a class"
-            )
-        callbacks = [] if self.callbacks is None else self.callbacks
-        if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
-            raise ValueError(
-                "callbacks must be a list of callables, each called with a dict after each epoch; "
-                f"got {_checks.shown(self.callbacks)}"
-            )
-        sizes = self.hidden_layer_sizes
-        sizes = list(sizes) if isinstance(sizes, (list, tuple, np.ndarray)) else [None]
-        for size in sizes:
-            if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
-                raise ValueError(
-                    "hidden_layer_sizes must be a tuple of whole numbers of at least 1, () for a "
-                    f"linear model; got {_checks.shown(self.hidden_layer_sizes)}"
-                )
-        if not isinstance(self.verbose, (bool, np.bool_)):
-            raise ValueError(f"verbose must be True or False; got {_checks.shown(self.verbose)}")
-
-    def _train(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        rates: Sequence[float],
-        n_jobs: int = 1,
-        start: dict[str, Any] | None = None,
-    ) -> tuple[Checked, list[Record]]:
-        """Train a run for each rate on the same rows, and return their records."""
-        require("torch", "torch", type(self).__name__)
-        from . import losses, population
-        from .train import Run
-
-        method = losses.find(self.method)
-        decoder = method.decoder if self.decoder is None else self.decoder
-        self._check_params()
-        device = _device(self.device)
-        X = self._rows_of(X, reset=True)
-        checked = self._check_fit(X, y, sample_weight)
-        _possible(checked, method)
-        generator = as_generator(self.random_state)
-        parts = self._parts(checked, generator)
-        order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
-        data = population.Data(X, *parts, checked.T)
-        runs = [Run(method, rate, first) for rate in rates]
-        recipe = self._recipe(len(parts[0].rows))
-        reading = evaluate.Reading(method.estimates, decoder, checked.T)
-        how = population.Selection(self.select, self.criterion, self.patience)
-        if parts[1] is None:
-            how = population.Selection("last", self.criterion, None)
-        with self._progress(len(runs) * recipe.max_epochs) as advance:
-
-            def tell(record: Record, epoch: int) -> bool:
-                advance(record, epoch, recipe.max_epochs)
-                answers = [call(_news(record, epoch)) for call in self.callbacks or ()]
-                return any(answer is True for answer in answers)
-
-            try:
-                records = population.grow(
-                    runs,
-                    [reading] * len(runs),
-                    data,
-                    recipe,
-                    how,
-                    make=lambda mine: self._model(X, checked, mine, masks, device),
-                    width=self._width(len(checked.classes)),
-                    seed=order,
-                    n_jobs=n_jobs,
-                    tell=tell,
-                    start=start,
-                )
-            except population.Interrupted as interrupted:
-                records = interrupted.records
-                if not any(record.weights for record in records):
-                    raise KeyboardInterrupt from None
-                epochs = max(len(record.history["loss"]) for record in records)
-                _warn(
-                    f"interrupted after epoch {epochs} of {recipe.max_epochs}: the best so far is "
-                    "kept. Fit again with warm_start=True to go on from it"
-                )
-        return checked, records
-
-    def _parts(
-        self, checked: Checked, generator: np.random.Generator
-    ) -> tuple[Samples, Samples | None]:
-        if self.validation_fraction == 0:
-            if self.select == "best" or self.patience is not None:
-                raise ValueError(
-                    "validation_fraction must be above 0 to select the best epoch or to have "
-                    "patience; got 0. Hold some rows out, or set select='last' and patience=None"
-                )
-            return _samples(checked, np.arange(len(checked.codes))), None
-        ((training, validation),) = _path.splits(
-            checked.codes, checked.weights, None, self.validation_fraction, generator
-        )
-        return _samples(checked, training), _samples(checked, validation)
-
-    def _recipe(self, n_samples: int) -> Recipe:
-        from .train import Recipe
-
-        steps = math.ceil(n_samples / self.batch_size)
-        epochs = min(max(40, math.ceil(_LEAST_STEPS / steps)), _MOST_EPOCHS)
-        return Recipe(
-            max_epochs=epochs if self.max_epochs is None else self.max_epochs,
-            batch_size=self.batch_size,
-            weight_decay=self.weight_decay,
-            weight_averaging=self.weight_averaging,
-        )
-
-    def _width(self, n_classes: int) -> int:
-        """Return the outputs of the first layer; a module is as wide as a stack can be."""
-        if self.network is not None:
-            return 2**31
-        return int([*self.hidden_layer_sizes, n_classes][0])
-
-    def _model(self, X: Any, checked: Checked, runs: Sequence[Run], masks: int, device: Any) -> Any:
-        from . import models
-        from .data import Rows
-
-        if self.network is None:
-            n_features = int(np.prod(np.shape(X)[1:])) if isinstance(X, np.ndarray) else None
-            return models.Dense(
-                [n_features or self.n_features_in_, *self.hidden_layer_sizes, len(checked.classes)],
-                [run.seed for run in runs],
-                dropout=self.dropout,
-                input_dropout=self.input_dropout,
-                seed=masks,
-                device=device,
-            )
-        model = models.Module(self.network, runs[0].seed, device)
-        given = model.forward(Rows(X, device).take(np.arange(2))).shape[2]
-        if given != len(checked.classes):
-            raise ValueError(
-                f"network must give one output for each of the {len(checked.classes)} classes; "
-                f"got {given}"
-            )
-        return model
-
-    def _keep(self, checked: Checked, record: Record) -> None:
-        """Set what is learned from the record of the run to keep."""
-        if record.failed is not None:
-            epoch, batch = record.failed
-            text = (
-                f"the loss is no longer finite (NaN or infinity) at epoch {epoch}, batch {batch}. "
-                "Try a lower learning_rate, scale X (StandardScaler), or another method"
-            )
-            if not record.weights:
-                raise FloatingPointError(text)
-            _warn(f"{text}. The best weights so far, of epoch {record.best_epoch}, are kept")
-        method = record.run.method
-        self.classes_, self.transition_ = checked.classes, checked.T
-        self.estimates_, self.decoder_ = method.estimates, method.decoder
-        self._set_weights(record.weights)
-        self.learned_transition_ = checked.T
-        if method.learns and record.learned is not None and record.transition is not None:
-            self.learned_transition_ = record.transition
-            self._learned = record.learned
-        if method.learns == "noise" and record.learned is not None:
-            self.noise_ = float(1 / (1 + np.exp(-record.learned[0])))
-        self.history_ = {name: np.array(values) for name, values in record.history.items()}
-        self.best_epoch_ = record.best_epoch
-        self.n_epochs_ = len(record.history["loss"])
-
-    def _set_weights(self, arrays: Sequence[AnyArray]) -> None:
-        for name in ("coefs_", "intercepts_", "network_state_", "_learned", "noise_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if self.network is not None:
-            self.network_state_ = list(arrays)
-        else:
-            self.coefs_ = [np.ascontiguousarray(weight.T) for weight in arrays[::2]]
-            self.intercepts_ = list(arrays[1::2])
-
-    def _weights(self) -> list[AnyArray]:
-        if self.network is not None:
-            return self.network_state_
-        pairs = zip(self.coefs_, self.intercepts_, strict=True)
-        return [a for weight, bias in pairs for a in (np.ascontiguousarray(weight.T), bias)]
-
-    @contextlib.contextmanager
-    def _progress(self, total: int) -> Iterator[Callable[[Record, int, int], None]]:
-        if not self.verbose:
-            yield lambda record, epoch, epochs: None
-            return
-        progress = require("rich.progress", "cli", "verbose=True")
-        with progress.Progress(
-            *progress.Progress.get_default_columns(), progress.TextColumn("{task.fields[news]}")
-        ) as bar:
-            task = bar.add_task("epochs", total=total, news="")
-
-            def advance(record: Record, epoch: int, epochs: int) -> None:
-                values = {name: record.history[name][-1] for name in ("loss", "scel")}
-                rate = f"rate {record.run.learning_rate:g}, epoch {epoch}"
-                news = f"{rate}: loss {values['loss']:.4f}, SCEL {values['scel']:.4f}"
-                left = 0 if not record.done else epochs - epoch
-                bar.update(task, advance=1 + left, news=news)
-
-            yield advance
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = self._takes_images()
-        return tags
 
 
 class ComplementaryNetClassifier(NetBase):
@@ -488,6 +116,8 @@ class ComplementaryNetClassifier(NetBase):
     True
     """
 
+    _stream: list[AnyArray]
+
     def __init__(
         self,
         method: Any = "cpe-f",
@@ -545,7 +175,7 @@ class ComplementaryNetClassifier(NetBase):
         paper chooses the learning rate (`ComplementaryNetClassifierCV.paper`), by SCEL for CPE
         and by URE for the others.
         """
-        return cls(method, **paper_settings(method), **params)
+        return cls(method, **paper_settings(method, params))
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on complementary labels.
@@ -574,92 +204,108 @@ class ComplementaryNetClassifier(NetBase):
             self.__dict__.pop("_stream", None)
         return self
 
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows: one pass over them, from where the last call ended.
+
+        Adam's moments and the mean of the weights go on too. Nothing is held out: judge with
+        `score` on rows before they are learned. After `fit` it goes on from the fitted weights.
+
+        Parameters
+        ----------
+        X : as in `fit`, one row or more
+        y : as in `fit`
+        classes : array-like of shape (K,), optional
+            All classes; needed at the first call unless the parameter ``classes`` names them.
+        sample_weight : array-like of shape (N,), optional
+            Relative to 1, which is a row's weight where none is given.
+
+        Returns
+        -------
+        self
+        """
+        require("torch", "torch", type(self).__name__)
+        from . import losses, population, train
+        from .data import Rows
+
+        with self._all_or_nothing():
+            rate = _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324)
+            method = losses.find(self.method)
+            self._check_params()
+            begun = hasattr(self, "classes_")
+            X = self._rows_of(X, reset=not begun)
+            checked = self._check_part(X, y, classes, sample_weight)
+            _possible(checked, method)
+            entropy = int(as_generator(self.random_state).integers(2**63))
+            generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
+            masks, first = (int(v) for v in generator.integers(2**63, size=2))
+            recipe = replace(self._recipe(len(X)), max_epochs=1)
+            runs = [train.Run(method, rate, first)]
+            model = self._model(X, checked, runs, masks, _device(self.device))
+            with np.errstate(divide="ignore"):
+                stack = train.Stack(model, runs, np.log(checked.T), recipe)
+            if hasattr(self, "_stream"):
+                stack.restore(self._stream)
+            elif begun:
+                start = self._start()
+                stack.start(start["weights"], start["learned"])
+            reading = evaluate.Reading(method.estimates, method.decoder, checked.T)
+            record = population.Record(runs[0], reading)
+            for name, values in getattr(self, "history_", {}).items():
+                record.history[name].extend(values.tolist())
+            weight = checked.weights
+            rows, k = labels.pairs(checked.codes, len(checked.classes))
+            samples = train.Samples(rows, k, None if weight is None else weight[rows])
+            how = population.Selection("last")
+            for epoch in train.train(
+                stack, Rows(X, model.device), samples, recipe, generator, threading.Event()
+            ):
+                if epoch.failed:
+                    record.failed = (len(record.history["loss"]) + 1, epoch.failed[0])
+                    break
+                values = dict.fromkeys(record.history, math.nan) | _LOSS_ONLY
+                values |= {"loss": float(epoch.loss[0]), "seconds": epoch.seconds}
+                record.take(len(record.history["loss"]) + 1, values, stack, 0, how)
+            self._keep(checked, record)
+            self._stream = stack.state()
+        return self
+
+    def _check_part(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Checked:
+        """Check what partial_fit takes: any number of rows, of classes known before."""
+        known = self.classes_ if hasattr(self, "classes_") else self.classes
+        if classes is not None:
+            named = check_classes(classes)
+            if known is not None and not np.array_equal(named, np.asarray(known)):
+                raise ValueError(
+                    "classes must be the same at every call of partial_fit, and those of the "
+                    f"parameter classes; got {_checks.shown(named.tolist())} after "
+                    f"{_checks.shown(np.asarray(known).tolist())}"
+                )
+            known = named
+        if known is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit, or as the parameter "
+                "classes: the first rows need not rule out every class; got None"
+            )
+        codes, names = labels.encode(y, known)
+        if len(codes) != len(X):
+            raise ValueError(
+                "X and y must have the same number of rows (inconsistent numbers of samples); "
+                f"got {len(X)} and {len(codes)}"
+            )
+        weights = None if sample_weight is None else _checks.weights(sample_weight, len(codes))
+        T = transition.check(self.transition, len(names), name="transition")
+        return Checked(codes, weights, names, T)
+
     def _start(self) -> dict[str, Any]:
         return {"weights": self._weights(), "learned": getattr(self, "_learned", None)}
 
 
-def paper_settings(method: Any) -> dict[str, Any]:
-    """Return what the paper sets, but for the learning rate."""
-    by_scel = isinstance(method, str) and method.startswith("cpe")
-    return {
-        "weight_decay": 1e-4,
-        "batch_size": 256,
-        "max_epochs": 300,
-        "dropout": 0.0,
-        "input_dropout": 0.0,
-        "weight_averaging": 0.0,
-        "select": "last",
-        "criterion": "scel" if by_scel else "ure",
-    }
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, ConvergenceWarning, stacklevel=5)
-
-
-def _is_dataset(X: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(X, torch.utils.data.Dataset)
-
-
-def _device(name: str) -> Any:
-    torch = require("torch", "torch", "ComplementaryNetClassifier")
-    there = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if name == "auto":
-        name = next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
-    if not isinstance(name, str) or name not in there:
-        raise ValueError(
-            f"device must be 'auto', 'cpu', 'cuda' or 'mps'; got {_checks.shown(name)}"
-        )
-    if not there[name]:
-        found = ", ".join(repr(kind) for kind, is_there in there.items() if is_there)
-        raise ValueError(
-            f"device must be one that this machine has ({found}); got {name!r}. Use device='auto'"
-        )
-    return torch.device(name)
-
-
-def _possible(checked: Checked, method: Any) -> None:
-    """Refuse labels that T says never occur: their loss is infinite whatever the network does."""
-    if method.estimates == "q" or method.learns:
-        return
-    _, k = labels.pairs(checked.codes, len(checked.classes))
-    never = np.flatnonzero(checked.T.sum(axis=0) == 0)
-    wrong = never[np.isin(never, k)]
-    if len(wrong):
-        raise ValueError(
-            f"y must hold only labels that transition allows; {checked.classes[wrong[0]]!r} occurs, "
-            "but its column of transition is all 0. Correct transition, or use method='cpe-n'"
-        )
-
-
-def _samples(checked: Checked, part: IntArray) -> Samples:
-    from .train import Samples
-
-    row, k = labels.pairs(checked.codes[part], len(checked.classes))
-    rows = part[row]
-    if checked.weights is None:
-        return Samples(rows, k)
-    weight = checked.weights[rows]
-    used = weight > 0
-    return Samples(rows[used], k[used], weight[used] / weight[used].mean())
-
-
-def _as_floats(X: AnyArray, part: slice) -> AnyArray:
-    block = np.asarray(X[part]).astype(np.float32)
-    if X.dtype == np.uint8:
-        block *= np.float32(1 / 255)
-    return block.reshape(len(block), -1)
-
-
-def _news(record: Record, epoch: int) -> dict[str, Any]:
-    return {
-        "epoch": epoch,
-        "learning_rate": record.run.learning_rate,
-        "best_epoch": record.best_epoch,
-        **{name: values[-1] for name, values in record.history.items()},
-    }
+_LOSS_ONLY = {"scel": math.nan, "ure": math.nan}

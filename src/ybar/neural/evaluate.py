@@ -80,7 +80,7 @@ def held_out(
     inverse: FloatArray,
 ) -> dict[str, float]:
     """Return SCEL and URE, each with its standard error, of labels k at those rows of logits."""
-    found = {}
+    found: dict[str, float] = {}
     losses = {
         "scel": scel_losses(logits[rows], k, reading.estimates, own_T),
         "ure": ure_losses(reading.classes(logits, own_T)[rows], k, inverse),

@@ -1,4 +1,4 @@
-"""The networks that the loop trains: stacks of dense ones with a backward pass by hand, or any module.
+"""The networks that the loop trains: stacks of dense ones, their gradient by hand, or any module.
 
 Both have ``forward(x, train)`` giving logits of shape (runs, rows, K), ``backward(gradient)``
 filling the gradients of ``parameters(run)``, and ``weights(run)`` / ``set_weights``.
@@ -7,6 +7,7 @@ filling the gradients of ``parameters(run)``, and ``weights(run)`` / ``set_weigh
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -185,7 +186,7 @@ def _in_one_piece(
 
 
 def _pairs(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(sizes[:-1], sizes[1:], strict=True))
+    return list(itertools.pairwise(sizes))
 
 
 def _first_weights(sizes: Sequence[int], generator: Generator) -> list[AnyArray]:
@@ -234,7 +235,6 @@ class Module:
                     f"{_checks.shown(self.module)}"
                 )
             self.module.to(device)
-        self.logits = torch.empty(0)
 
     def parameters(self, first: int = 0, last: int = 1) -> list[Tensor]:  # noqa: ARG002
         """Return the tensors to train."""
@@ -263,17 +263,18 @@ class Module:
                 f"{tuple(logits.shape)}"
             )
         self.logits = logits
-        return logits.detach().unsqueeze(0)
+        detached: Tensor = logits.detach()
+        return detached.unsqueeze(0)
 
     def backward(self, gradient: Tensor) -> None:
         """Fill ``.grad`` of the parameters."""
         for p in self.parameters():
             p.grad = None
-        self.logits.backward(gradient[0])
+        torch.autograd.backward([self.logits], [gradient[0]])
 
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
-        """Lend the module's own random state to torch's generator, for its initial weights and dropout."""
+        """Lend torch's generator the module's own state, for its first weights and dropout."""
         with torch.random.fork_rng():
             if self.state is None:
                 torch.manual_seed(self.seed)

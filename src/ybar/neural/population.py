@@ -1,4 +1,4 @@
-"""Many runs on the same rows: which of them train as one stack, on which thread, and what is kept."""
+"""Many runs on the same rows: which train as one stack, on which thread, and what is kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from .. import decode
 from .._typing import AnyArray, FloatArray, IntArray
@@ -52,8 +51,9 @@ class Record:
     run: Run
     reading: evaluate.Reading
     history: dict[str, list[float]] = field(default_factory=lambda: collections.defaultdict(list))
-    best: float = math.inf
-    best_epoch: int = 0
+    lowest: float = math.inf
+    lowest_epoch: int = 0
+    kept_epoch: int = 0
     weights: list[AnyArray] = field(default_factory=list)
     transition: FloatArray | None = None
     learned: AnyArray | None = None
@@ -67,18 +67,20 @@ class Record:
         """Add an epoch, and its weights if they are the ones to keep."""
         for name, value in values.items():
             self.history[name].append(value)
-        if how.select == "last":
-            better = True
-        else:
-            better = values[how.criterion] < self.best
+        better = values[how.criterion] < self.lowest
         if better:
-            self.best = values.get(how.criterion, math.nan)
-            self.best_epoch = epoch
+            self.lowest, self.lowest_epoch = values[how.criterion], epoch
+        if better or how.select == "last" or not self.weights:
+            self.kept_epoch = epoch
             self.weights = stack.model.weights(run)
             self.transition = stack.objective.transition(run)
             self.learned = stack.objective.parameters_of(run)
-        elif how.patience is not None and epoch - self.best_epoch >= how.patience:
+        if how.patience is not None and epoch - self.lowest_epoch >= how.patience:
             self.done = True
+
+    def kept(self, name: str) -> float:
+        """Return a number of the epoch that is kept, infinity if there is none."""
+        return self.history[name][self.kept_epoch - 1] if self.weights else math.inf
 
 
 def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
@@ -211,7 +213,7 @@ def grow(
     width: int,
     seed: int,
     n_jobs: int = 1,
-    tell: Callable[[Record, int], Any] = lambda record, epoch: None,
+    tell: Callable[[Record, int], Any] | None = None,
     start: dict[str, Any] | None = None,
 ) -> list[Record]:
     """Train all runs and return their records, in the order of the runs.
@@ -243,7 +245,7 @@ def grow(
 
     def tell_one_at_a_time(record: Record, epoch: int) -> Any:
         with lock:
-            return tell(record, epoch)
+            return tell is not None and tell(record, epoch)
 
     trainings = []
     for chosen in stacks_of(runs, width):

@@ -10,7 +10,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -101,7 +101,7 @@ class Objective:
             for method, chosen in self.groups:
                 if run in chosen:
                     log_T = self.log_transition(method, [run]).double()
-                    return np.exp(log_T.cpu().numpy()).reshape(self.log_T.shape)
+                    return np.asarray(np.exp(log_T.cpu().numpy()).reshape(self.log_T.shape))
         raise IndexError(run)
 
     def parameters_of(self, run: int) -> AnyArray | None:
@@ -262,6 +262,25 @@ class Stack:
             if own is not None and learned is not None:
                 own.copy_(torch.from_numpy(learned))
         self.average.restart()
+
+    def _state(self) -> Iterator[Tensor]:
+        for group in self.groups:
+            yield from (*group.parameters, *group.first, *group.second, *group.steps)
+        yield from self.average.mean
+
+    def state(self) -> list[AnyArray]:
+        """Return all that another stack of the same shape needs to go on from here."""
+        arrays = [tensor.detach().cpu().numpy().copy() for tensor in self._state()]
+        return [*self.model.weights(0), np.array(self.average.steps), *arrays]
+
+    @torch.no_grad()
+    def restore(self, state: Sequence[AnyArray]) -> None:
+        """Go on from what `state` gave."""
+        weights = self.model.weights(0)
+        self.model.set_weights(0, state[: len(weights)])
+        self.average.steps = int(state[len(weights)])
+        for tensor, array in zip(self._state(), state[len(weights) + 1 :], strict=True):
+            tensor.copy_(torch.from_numpy(array))
 
 
 def _neighbours(values: Sequence[Any]) -> Iterator[tuple[int, int]]:

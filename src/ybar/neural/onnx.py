@@ -1,0 +1,336 @@
+"""Write a fitted network as an ONNX file: from rows of X to classes, decoder and all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
+
+from .. import _checks, decode, transition
+from .._extras import require
+from .._typing import AnyArray, FloatArray
+from ..persistence import _as_path, _umask
+from .base import NetBase
+from .evaluate import Reading
+
+__all__ = ["to_onnx"]
+
+# What onnxruntime reads since 1.14 (2023); the IR version is the one that came with the opset.
+_OPSET, _IR_VERSION = 18, 8
+_DECODERS = ("l1", "l2", "max")
+_DTYPES = ("float32", "uint8")
+
+
+def to_onnx(
+    classifier: NetBase,
+    path: str | os.PathLike[str],
+    *,
+    example: ArrayLike | None = None,
+    dtype: str = "float32",
+) -> None:
+    """Write a fitted network as an ONNX file, whole or not at all.
+
+    The graph takes ``X`` of shape (N, n_features), N being free, and gives ``class_index``
+    (int64, what `predict` gives as an index into ``classes_``), ``complementary_probabilities``
+    (q) and, where the network has p of its own, ``probabilities`` (p), both float32.
+
+    Parameters
+    ----------
+    classifier : fitted ComplementaryNetClassifier
+        Its decoder must be "l1", "l2" or "max".
+    path : str or path
+        A file there is replaced, at once and only when the new one is complete.
+    example : array-like of shape (N, ...), optional
+        One or more rows such as `fit` took, for their shape. Needed with `network`, unused
+        without.
+    dtype : {"float32", "uint8"}
+        Of ``X``. uint8 is scaled to [0, 1] in the graph, as the classifier does.
+
+    Notes
+    -----
+    The names of the classes are in the metadata of the model, as JSON under ``classes``. What
+    comes after the logits is computed in float64, as in `predict`, so that near ties are decided
+    alike. The "l1" decoder holds N×K×K numbers: with many classes pass few rows at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, onnxruntime
+    >>> from ybar import datasets, labels, transition
+    >>> from ybar.neural import ComplementaryNetClassifier
+    >>> from ybar.neural.onnx import to_onnx
+    >>> d = datasets.load("digits")
+    >>> y_comp = labels.draw(d.y_train, transition.uniform(10), random_state=0)
+    >>> clf = ComplementaryNetClassifier(hidden_layer_sizes=(), max_epochs=5, random_state=0)
+    >>> clf = clf.fit(d.X_train, y_comp)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_onnx(clf, f"{folder}/model.onnx")
+    ...     session = onnxruntime.InferenceSession(f"{folder}/model.onnx")
+    >>> (index,) = session.run(["class_index"], {"X": d.X_test.astype(np.float32)})
+    >>> bool((clf.classes_[index] == clf.predict(d.X_test)).all())
+    True
+    """
+    onnx = require("onnx", "onnx", "to_onnx")
+    reading = _check(classifier, dtype)
+    target = _check_path(path)
+    graph = _Graph(onnx)
+    if hasattr(classifier, "network_state_"):
+        rows = _example(example)
+        shape, ir_version = rows.shape[1:], _add_module(graph, classifier, rows, dtype)
+    else:
+        shape, ir_version = (classifier.n_features_in_,), _IR_VERSION
+        _add_dense(graph, classifier, dtype)
+    _add_reading(graph, reading, classifier.learned_transition_)
+    model = graph.model(("N", *shape), dtype, len(classifier.classes_), ir_version)
+    names = json.dumps(classifier.classes_.tolist(), default=str, ensure_ascii=False)
+    onnx.helper.set_model_props(model, {"classes": names})
+    onnx.checker.check_model(model)
+    _write(target, model.SerializeToString())
+
+
+def _check(classifier: Any, dtype: Any) -> Reading:
+    """Refuse what cannot be exported, and return how the logits are to be read."""
+    if not isinstance(classifier, NetBase):
+        raise TypeError(
+            "classifier must be a fitted ComplementaryNetClassifier; got "
+            f"{_checks.shown(classifier)}. Of a pipeline pass the last step"
+        )
+    if not hasattr(classifier, "classes_"):
+        raise NotFittedError(
+            f"classifier must be fitted before it is exported; this {type(classifier).__name__} "
+            "is not. Call fit first"
+        )
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype must be 'float32' or 'uint8'; got {_checks.shown(dtype)}")
+    reading = classifier._reading()
+    if not isinstance(reading.decoder, str) or reading.decoder not in _DECODERS:
+        raise ValueError(
+            "decoder must be 'l1', 'l2' or 'max' to be exported; got "
+            f"{_checks.shown(reading.decoder)}. Choose one with set_params(decoder=...); there is "
+            "no need to fit again"
+        )
+    return reading
+
+
+def _check_path(path: str | os.PathLike[str]) -> Path:
+    target = _as_path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"path must be a file; {target} is a folder. Add a file name")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"path must lie in a folder that exists; {target.parent} does not. Make it first"
+        )
+    return target
+
+
+def _example(example: ArrayLike | None) -> AnyArray:
+    rule = "example must be an array of one or more rows such as fit took"
+    if example is None:
+        raise ValueError(f"{rule}, because the classifier has network=; got None. Pass X[:1]")
+    rows = _checks.array_of_numbers(example, rule)
+    if rows.ndim < 2 or rows.size == 0:
+        raise ValueError(f"{rule}; got shape {rows.shape}. Pass X[:1]")
+    return rows
+
+
+class _Graph:
+    """An ONNX graph in the making; values have names, and each node comes after what it reads."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.functions: list[Any] = []
+        self.opsets = [onnx.helper.make_opsetid("", _OPSET)]
+        self.outputs: list[str] = []
+
+    def add(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
+        """Add a node and return the name of its output."""
+        self.nodes.append(
+            self.onnx.helper.make_node(op, inputs, [output], name=f"{output}/{op}", **attributes)
+        )
+        return output
+
+    def cast(self, value: str, output: str, dtype: str) -> str:
+        """Add a node that casts."""
+        return self.add("Cast", [value], output, to=self.kind(dtype))
+
+    def constant(self, name: str, array: AnyArray) -> str:
+        """Add an array and return its name."""
+        array = np.ascontiguousarray(array)
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def kind(self, dtype: str) -> int:
+        """Return ONNX's number of a numpy type."""
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def model(self, shape: Sequence[Any], dtype: str, n_classes: int, ir_version: int) -> Any:
+        """Return the model: X of that shape and type in, `outputs` out."""
+        helper = self.onnx.helper
+        outputs = [helper.make_tensor_value_info("class_index", self.kind("int64"), ["N"])]
+        for name in self.outputs:
+            outputs.append(
+                helper.make_tensor_value_info(name, self.kind("float32"), ["N", n_classes])
+            )
+        graph = helper.make_graph(
+            self.nodes,
+            "ybar",
+            [helper.make_tensor_value_info("X", self.kind(dtype), list(shape))],
+            outputs,
+            self.constants,
+        )
+        return helper.make_model(
+            graph,
+            opset_imports=self.opsets,
+            functions=self.functions,
+            ir_version=ir_version,
+            producer_name="ybar",
+        )
+
+
+def _add_input(graph: _Graph, dtype: str) -> str:
+    if dtype == "float32":
+        return "X"
+    floats = graph.cast("X", "ybar.floats", "float32")
+    scale = graph.constant("ybar.scale", np.array(1 / 255, np.float32))
+    return graph.add("Mul", [floats, scale], "ybar.scaled")
+
+
+def _add_dense(graph: _Graph, classifier: NetBase, dtype: str) -> None:
+    h = _add_input(graph, dtype)
+    last = len(classifier.coefs_) - 1
+    for layer, (weight, bias) in enumerate(
+        zip(classifier.coefs_, classifier.intercepts_, strict=True)
+    ):
+        names = [
+            graph.constant(f"ybar.coefs.{layer}", weight),
+            graph.constant(f"ybar.intercepts.{layer}", bias),
+        ]
+        h = graph.add("Gemm", [h, *names], "ybar.logits" if layer == last else f"ybar.z.{layer}")
+        if layer < last:
+            h = graph.add("Relu", [h], f"ybar.h.{layer}")
+
+
+def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) -> int:
+    """Add what torch makes of the module, and return the IR version it needs."""
+    torch = require("torch", "torch", "to_onnx of a network")
+    require("onnxscript", "onnx", "to_onnx of a network")
+    from . import models
+
+    model = models.Module(classifier.network, 0, torch.device("cpu"))
+    model.set_weights(0, classifier.network_state_)
+    # Two rows at least: of an example with one, torch takes N for the constant 1.
+    x = torch.zeros((2, *rows.shape[1:]))
+    try:
+        model.forward(x)
+    except (RuntimeError, TypeError, ValueError, IndexError) as err:
+        raise ValueError(
+            f"example must have rows that network takes; got shape {rows.shape} "
+            f"({_first_line(err)}). Pass X[:1] of the X that fit took"
+        ) from err
+    try:
+        with _quiet_export():
+            program = torch.onnx.export(
+                model.module,
+                (x,),
+                dynamo=True,
+                verbose=False,
+                opset_version=_OPSET,
+                input_names=["ybar.input"],
+                output_names=["ybar.logits"],
+                dynamic_shapes=({0: torch.export.Dim("N")},),
+            )
+    except (torch.onnx.OnnxExporterError, RuntimeError) as err:
+        raise ValueError(
+            "network must be a module that torch.onnx.export takes, with any number of rows; got "
+            f"one that it refuses ({_first_line(err.__cause__ or err)}). Call torch.onnx.export "
+            "on it for the whole report"
+        ) from err
+    body = program.model_proto
+    for node in body.graph.node:
+        del node.metadata_props[:]  # torch's notes name files of this machine
+    graph.add("Identity", [_add_input(graph, dtype)], "ybar.input")
+    graph.nodes.extend(body.graph.node)
+    graph.constants.extend(body.graph.initializer)
+    graph.functions.extend(body.functions)
+    graph.opsets = list(body.opset_import)
+    return int(body.ir_version)
+
+
+@contextlib.contextmanager
+def _quiet_export() -> Iterator[None]:
+    """Keep to ourselves what torch's exporter says of its own insides and of absent torchvision."""
+    registry = logging.getLogger("torch.onnx._internal.exporter._registration")
+    level = registry.level
+    registry.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r".*isinstance\(treespec, LeafSpec\)", FutureWarning)
+            yield
+    finally:
+        registry.setLevel(level)
+
+
+def _first_line(err: BaseException) -> str:
+    lines = [line for line in str(err).splitlines() if line.strip()]
+    return f"{type(err).__name__}: {lines[0].strip()}" if lines else type(err).__name__
+
+
+def _add_reading(graph: _Graph, reading: Reading, own_T: FloatArray) -> None:
+    """Add what `Reading` does with the logits: q, p if the network has it, and the class."""
+    logits = graph.cast("ybar.logits", "ybar.logits64", "float64")
+    q = graph.add("Softmax", [logits], "ybar.softmax", axis=1)
+    if reading.estimates == "p":
+        graph.outputs.append(graph.cast(q, "probabilities", "float32"))
+        q = graph.add("MatMul", [q, graph.constant("ybar.own_T", own_T)], "ybar.q")
+    graph.outputs.insert(0, graph.cast(q, "complementary_probabilities", "float32"))
+    if reading.decoder == "max" and reading.estimates == "p":
+        op, scores = "ArgMax", "ybar.logits"
+    else:
+        op, scores = _add_scores(graph, reading, q)
+    graph.add(op, [scores], "class_index", axis=1, keepdims=0)
+
+
+def _add_scores(graph: _Graph, reading: Reading, q: str) -> tuple[str, str]:
+    """Add the scores that `decode` compares, and return how they are compared."""
+    T = reading.T
+    if transition.is_uniform(T):
+        return "ArgMin", q
+    if reading.decoder == "max":
+        inverse = graph.constant("ybar.inverse_T", decode.inverse(T, stacklevel=5))
+        return "ArgMax", graph.add("MatMul", [q, inverse], "ybar.scores")
+    if reading.decoder == "l2":
+        # ‖q - t‖² less ‖q‖², which is the same for every class.
+        products = graph.add("MatMul", [q, graph.constant("ybar.-2T", -2 * T.T)], "ybar.products")
+        squares = graph.constant("ybar.squares", (T * T).sum(axis=1))
+        return "ArgMin", graph.add("Add", [products, squares], "ybar.scores")
+    rows = graph.add("Unsqueeze", [q, graph.constant("ybar.middle", np.array([1]))], "ybar.rows")
+    apart = graph.add("Sub", [rows, graph.constant("ybar.T", T)], "ybar.differences")
+    apart = graph.add("Abs", [apart], "ybar.absolute")
+    last = graph.constant("ybar.last", np.array([2]))
+    return "ArgMin", graph.add("ReduceSum", [apart, last], "ybar.scores", keepdims=0)
+
+
+def _write(target: Path, payload: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

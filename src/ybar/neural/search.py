@@ -1,0 +1,167 @@
+"""`ComplementaryNetClassifierCV`: the learning rate chosen by complementary labels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+
+from .. import _checks, _path
+from .._typing import FloatArray, Seed
+from ..decode import Method as Decoder
+from .base import Callback, NetBase, paper_settings
+
+__all__ = ["ComplementaryNetClassifierCV"]
+
+_PAPER_RATES = (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
+
+
+class ComplementaryNetClassifierCV(NetBase):
+    """`ComplementaryNetClassifier` with the learning rate chosen on held-out complementary labels.
+
+    All rates train on the same rows as one population: side by side in one matrix product where
+    networks are narrow, in turns on `n_jobs` threads where they are wide. The one with the lowest
+    SCEL (or URE) is kept.
+
+    Parameters
+    ----------
+    learning_rates : list of float, optional
+        Candidates; by default the paper's 1e-3, 5e-4, 1e-4, 5e-5 and 1e-5.
+    n_jobs : int, optional
+        Threads, -1 for all cores; None is one. The result does not depend on it.
+    method, hidden_layer_sizes, transition, decoder, classes, network, weight_decay, batch_size, \
+max_epochs, dropout, input_dropout, weight_averaging, validation_fraction, select, criterion, \
+patience, device, random_state, verbose, callbacks :
+        As in `ComplementaryNetClassifier`.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        ``param_learning_rate``, ``scel``, ``scel_std_error``, ``ure`` and scikit-learn's
+        ``params``, ``mean_test_score``, ``rank_test_score``; infinite where training failed.
+    best_params_, best_index_, best_score_ : as in ``GridSearchCV``
+    learning_rate_ : float
+    histories_ : dict
+        From each rate to its history; ``history_`` is that of the best.
+    classes_, transition_, coefs_, … : as in `ComplementaryNetClassifier`
+
+    Examples
+    --------
+    >>> from ybar import ComplementaryNetClassifierCV, datasets, labels, transition
+    >>> d = datasets.load("digits")
+    >>> T = transition.strong(10, random_state=0)
+    >>> y_comp = labels.draw(d.y_train, T, random_state=0)
+    >>> clf = ComplementaryNetClassifierCV(
+    ...     hidden_layer_sizes=(), learning_rates=[1e-2, 1e-5], transition=T, max_epochs=40,
+    ...     random_state=0,
+    ... ).fit(d.X_train, y_comp)
+    >>> clf.learning_rate_
+    0.01
+    """
+
+    cv_results_: dict[str, Any]
+    best_params_: dict[str, float]
+    best_index_: int
+    best_score_: float
+    learning_rate_: float
+    histories_: dict[float, dict[str, FloatArray]]
+
+    def __init__(
+        self,
+        method: Any = "cpe-f",
+        hidden_layer_sizes: Sequence[int] = (500,),
+        *,
+        learning_rates: ArrayLike | None = None,
+        transition: ArrayLike = "uniform",
+        decoder: Decoder | None = None,
+        classes: ArrayLike | None = None,
+        network: Callable[[], Any] | None = None,
+        weight_decay: float = 1e-4,
+        batch_size: int = 256,
+        max_epochs: int | None = None,
+        dropout: float = 0.5,
+        input_dropout: float = 0.2,
+        weight_averaging: float = 0.999,
+        validation_fraction: float = 0.1,
+        select: str = "best",
+        criterion: str = "scel",
+        patience: int | None = None,
+        device: str = "auto",
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.method = method
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.learning_rates = learning_rates
+        self.transition = transition
+        self.decoder = decoder
+        self.classes = classes
+        self.network = network
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.dropout = dropout
+        self.input_dropout = input_dropout
+        self.weight_averaging = weight_averaging
+        self.validation_fraction = validation_fraction
+        self.select = select
+        self.criterion = criterion
+        self.patience = patience
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    @classmethod
+    def paper(cls, method: Any = "cpe-f", **params: Any) -> Self:
+        """Return a search with the paper's settings and rates, but for what is given."""
+        return cls(method, **paper_settings(method, params))
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train with every learning rate and keep the best.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features), memory map, or torch Dataset
+        y : array-like of shape (N,), or boolean array of shape (N, K)
+            Complementary labels: classes the rows are said not to be.
+        sample_weight : array-like of shape (N,), optional
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            given = _PAPER_RATES if self.learning_rates is None else self.learning_rates
+            rates = _path.check_candidates(given, "learning_rates", float)
+            _checks.n_jobs(self.n_jobs)
+            if self.validation_fraction == 0:
+                raise ValueError(
+                    "validation_fraction must be above 0 to choose a learning rate; got 0"
+                )
+            checked, records = self._train(
+                X, y, sample_weight, rates, int(effective_n_jobs(self.n_jobs))
+            )
+            measured = {
+                name: np.array([record.kept(name) for record in records])
+                for name in ("scel", "scel_std_error", "ure")
+            }
+            grid = [{"learning_rate": rate} for rate in rates]
+            self.cv_results_ = _path.results(grid, measured["scel"], measured["scel_std_error"])
+            self.cv_results_["ure"] = measured["ure"]
+            self.best_index_ = int(np.argmin(measured[self.criterion]))
+            self.best_params_ = grid[self.best_index_]
+            self.best_score_ = float(-measured[self.criterion][self.best_index_])
+            self.learning_rate_ = rates[self.best_index_]
+            self._keep(checked, records[self.best_index_])
+            self.histories_ = {
+                rate: {name: np.array(values) for name, values in record.history.items()}
+                for rate, record in zip(rates, records, strict=True)
+            }
+        return self
