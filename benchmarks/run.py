@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import lightgbm
+import networks
 import numpy as np
 import sklearn
+import torch
 from rich.console import Console
 from rich.table import Table
 from sklearn.decomposition import PCA
@@ -229,7 +231,10 @@ def likelihood() -> dict[str, Any]:
     }
 
 
-BENCHMARKS = {f.__name__: f for f in (draw, knn_path, boosting_path, decode_memory, likelihood)}
+BENCHMARKS = {
+    f.__name__: f
+    for f in (draw, knn_path, boosting_path, decode_memory, likelihood, *networks.BENCHMARKS)
+}
 
 
 def main() -> None:
@@ -247,6 +252,7 @@ def main() -> None:
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
             "lightgbm": lightgbm.__version__,
+            "torch": torch.__version__,
             "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
         }
         temporary = RESULTS.with_suffix(".tmp")

@@ -197,7 +197,7 @@ def test_what_has_no_history_is_refused_in_one_line(classifier, error, text):
 
 @pytest.mark.parametrize("history", [None, [1.0, 2.0], {"scel": [1.0]}])
 def test_what_is_no_history_is_refused(history):
-    with pytest.raises(ValueError, match="history must be a dict .* under 'loss'; got"):
+    with pytest.raises(ValueError, match=r"history must be a dict .* under 'loss'; got"):
         TrainingCurveDisplay.from_history(history)
 
 

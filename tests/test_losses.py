@@ -15,7 +15,7 @@ from ybar import labels, transition
 from ybar.neural import losses
 from ybar.neural.data import Rows
 from ybar.neural.models import Dense
-from ybar.neural.train import Objective, Recipe, Run, Samples, Stack, train
+from ybar.neural.train import Group, Objective, Recipe, Run, Samples, Stack, train
 
 NAMES = [
     "ure",
@@ -330,7 +330,7 @@ def test_an_objective_is_the_weighted_mean_of_the_loss_and_its_gradient(name, we
     [(name, "torn" if name in WHOLE_BATCH else "random") for name in NAMES]
     + [(name, "calm") for name in WHOLE_BATCH],
 )
-@pytest.mark.parametrize("kind", [*KINDS, "cyclic"])
+@pytest.mark.parametrize("kind", ["uniform", "strong", "cyclic"])
 def test_each_gradient_is_the_slope_of_its_loss(name, batch, kind):
     T = matrix(kind, 5)
     g, y_comp = {
@@ -384,15 +384,14 @@ EXTREME = {
     "one high": lambda rows, K: 1e4 * np.eye(K)[np.arange(rows) % K],
     "one high, others low": lambda rows, K: 1e4 * (2 * np.eye(K)[np.arange(rows) % K] - 1),
     "one low": lambda rows, K: -1e4 * np.eye(K)[np.arange(rows) % K],
-    "all high": lambda rows, K: np.full((rows, K), 1e4),
-    "all low": lambda rows, K: np.full((rows, K), -1e4),
+    "all equal": lambda rows, K: np.repeat([[1e4], [-1e4]], rows // 2, axis=0) * np.ones(K),
     "between": lambda rows, K: np.random.default_rng(0).uniform(-1e4, 1e4, (rows, K)),
 }
 
 
 @each_name
 @pytest.mark.parametrize("pattern", EXTREME)
-@pytest.mark.parametrize("kind", ["uniform", "strong", "cyclic"])
+@pytest.mark.parametrize("kind", ["uniform", "cyclic"])
 def test_losses_and_gradients_are_finite_at_extreme_logits(name, pattern, kind):
     K, rows = 5, 50
     T = matrix(kind, K)
@@ -565,7 +564,7 @@ def test_under_another_T_scl_nl_and_fwd_do_not_train_the_same_network():
     assert np.abs(scl - fwd).max() > 0.02
 
 
-@each_kind
+@pytest.mark.parametrize("kind", ["uniform", "strong"])
 def test_fwd_and_cpe_f_train_the_same_network_to_the_last_bit(kind):
     ([fwd], _), ([cpe], _), (both, _) = (
         trained(*names, kind=kind) for names in (["fwd"], ["cpe-f"], ["fwd", "cpe-f"])
@@ -629,14 +628,14 @@ def test_an_entry_of_T_that_starts_at_zero_can_be_learned(name, diagonal):
     y_comp = torch.from_numpy(labels.draw(y, true, random_state=0))
     logits = torch.tensor(20.0 * np.eye(K)[y], dtype=torch.float32)
     learned = start(name, T, torch.float32).requires_grad_()
-    optimiser = torch.optim.Adam([learned], lr=0.1)
-    for step in range(300):
+    adam = Group([learned], 0.1)
+    slopes = []
+    for _ in range(300):
         loss = loss_of(name, logits, y_comp, T, learned=learned).mean()
-        optimiser.zero_grad()
-        loss.backward()
-        if step == 0:
-            at_start = learned.grad.clone()
-        optimiser.step()
+        (learned.grad,) = torch.autograd.grad(loss, learned)
+        slopes.append(learned.grad)
+        adam.step()
+    at_start = slopes[0]
     assert at_start.isfinite().all()
     pull = at_start.diag() if name == "cpe-t" else at_start
     assert (pull < -0.01).all()

@@ -450,8 +450,8 @@ def _possible(checked: Checked, method: Any) -> None:
     if len(wrong):
         raise ValueError(
             "y must hold only labels that transition allows; "
-            f"{_checks.shown(checked.classes[wrong[0]])} occurs, but its column of transition is all "
-            "0. Correct transition, or use method='cpe-n'"
+            f"{_checks.shown(checked.classes[wrong[0]])} occurs, but its column of transition is "
+            "all 0. Correct transition, or use method='cpe-n'"
         )
 
 

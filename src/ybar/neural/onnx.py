@@ -60,7 +60,8 @@ def to_onnx(
     -----
     The names of the classes are in the metadata of the model, as JSON under ``classes``. What
     comes after the logits is computed in float64, as in `predict`, so that near ties are decided
-    alike. The "l1" decoder holds N×K×K numbers: with many classes pass few rows at a time.
+    alike; of classes that tie to within rounding it may take another. The "l1" decoder
+    holds N×K×K numbers: with many classes pass few rows at a time.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 from . import evaluate
 from .data import Rows
 from .models import Dense, Module
-from .train import Recipe, Run, Samples, Stack, one_thread, train
+from .train import Epoch, Recipe, Run, Samples, Stack, one_thread, train
 
 __all__ = ["Data", "Record", "Selection", "grow"]
 
@@ -115,12 +115,12 @@ def follow(
     watched = [(Rows(X, device), measure) for X, measure in data.watched]
     for epoch in train(stack, rows, data.training, recipe, generator, stop):
         with one_thread():
+            _end_failed(records, epoch, stack)
+            alive = [run for run, record in enumerate(records) if not record.done]
             own = [stack.objective.transition(run) for run in range(len(records))]
             values = [
-                {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
-                for run in range(len(records))
+                {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss
             ]
-            alive = [r for r, record in enumerate(records) if not record.done]
             if data.validation is not None:
                 distinct, at = np.unique(data.validation.rows, return_inverse=True)
                 logits = logits_of(stack.model, rows, distinct)
@@ -140,9 +140,6 @@ def follow(
                     values[run] |= measure(logits[run], run, own[run])
         for run in alive:
             record = records[run]
-            if run in epoch.failed:
-                record.failed, record.done = (epoch.epoch, epoch.failed[run]), True
-                continue
             values[run]["seconds"] = epoch.seconds
             record.take(epoch.epoch, values[run], stack, run, how)
             if tell(record, epoch.epoch):
@@ -150,6 +147,16 @@ def follow(
         if all(record.done for record in records):
             return
         yield
+
+
+def _end_failed(records: Sequence[Record], epoch: Epoch, stack: Stack) -> None:
+    """End runs whose loss, or whose weights after the last step, are no longer finite."""
+    for run, record in enumerate(records):
+        batch = epoch.failed.get(run)
+        if batch is None and not all(np.isfinite(w).all() for w in stack.model.weights(run)):
+            batch = epoch.batches
+        if batch is not None and not record.done:
+            record.failed, record.done = (epoch.epoch, batch), True
 
 
 def logits_of(model: Dense | Module, rows: Rows, index: IntArray) -> AnyArray:

@@ -65,6 +65,7 @@ class Epoch(NamedTuple):
     epoch: int
     loss: FloatArray
     seconds: float
+    batches: int
     failed: dict[int, int]
     """Runs whose loss is no longer finite, and the batch at which that happened."""
 
@@ -202,8 +203,11 @@ class Average:
 class Group:
     """Tensors that Adam moves at one learning rate, with its moments."""
 
-    def __init__(self, parameters: list[Tensor], rate: float, weight_decay: float = 0.0) -> None:
+    def __init__(
+        self, parameters: list[Tensor], rate: float, weight_decay: float = 0.0, eps: float = 1e-8
+    ) -> None:
         self.parameters, self.rate, self.weight_decay = parameters, rate, weight_decay
+        self.eps = eps
         self.first = [torch.zeros_like(p) for p in parameters]
         self.second = [torch.zeros_like(p) for p in parameters]
         self.steps = [torch.zeros((), device=p.device) for p in parameters]
@@ -224,7 +228,7 @@ class Group:
             beta2=0.999,
             lr=self.rate,
             weight_decay=self.weight_decay,
-            eps=1e-8,
+            eps=self.eps,
             maximize=False,
         )
 
@@ -245,7 +249,8 @@ class Stack:
             for first, last in _neighbours([run.learning_rate for run in runs])
         ]
         groups += [
-            Group([learned], run.learning_rate * TRANSITION_PACE)
+            # The gradient at an entry is as small as the entry: 1e-8 would hold it where it is.
+            Group([learned], run.learning_rate * TRANSITION_PACE, eps=1e-16)
             for run, learned in zip(runs, self.objective.learned, strict=True)
             if learned is not None
         ]
@@ -333,13 +338,12 @@ def train(
                 losses = loss.cpu().numpy()
                 total += losses * (len(chosen) / n)
                 if not math.isfinite(losses.sum()):
-                    failed |= {
-                        int(run): batch for run in np.flatnonzero(~np.isfinite(losses))
-                    } | failed
+                    for run in np.flatnonzero(~np.isfinite(losses)):
+                        failed.setdefault(int(run), batch)
                     if len(failed) == model.n_runs:
                         break
         with stack.average.in_place():
-            yield Epoch(epoch, total, time.perf_counter() - started, dict(failed))
+            yield Epoch(epoch, total, time.perf_counter() - started, batch, dict(failed))
         if len(failed) == model.n_runs:
             return
 
