@@ -113,7 +113,7 @@ def products(sizes: tuple[int, ...]) -> float:
 
 
 def network_epoch() -> dict[str, Any]:
-    """A whole epoch of 784-500-10 on one thread against its matrix products alone."""
+    """Time a whole epoch of 784-500-10 on one thread against its matrix products alone."""
     job, alone, whole = Job(), [], []
     for epoch in job.epochs(MLP, 8):
         whole.append(epoch.seconds)
@@ -148,6 +148,7 @@ class ForwardLoss(torch.nn.Module):
             self.log_T = torch.as_tensor(np.log(T), dtype=torch.float32)
 
     def forward(self, logits: torch.Tensor, y_comp: torch.Tensor) -> torch.Tensor:
+        """Return the mean over the batch."""
         return losses.forward(logits, y_comp, self.log_T).mean()
 
 
@@ -323,7 +324,7 @@ def network_processes() -> dict[str, Any]:
 
 
 def network_evaluation() -> dict[str, Any]:
-    """Evaluation of 6,000 and 10,000 rows after each epoch, as a share of the epoch's time."""
+    """Time the evaluation of 6,000 and 10,000 rows after each epoch, as a share of it."""
     job = Job()
     readings = {name: Reading("p", name, job.T) for name in ("l1", "l2", "max")}
     inverse = decode.inverse(job.T)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import lightgbm
-import networks
 import numpy as np
 import sklearn
 import torch
@@ -29,6 +28,7 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
+import networks
 from ybar import (
     CPEBoostingClassifierCV,
     CPEClassifier,

@@ -23,6 +23,8 @@ from sklearn.svm import LinearSVC
 
 import ybar
 from ybar import (
+    ComplementaryNetClassifier,
+    ComplementaryNetClassifierCV,
     CPEBoostingClassifierCV,
     CPEClassifier,
     CPEKNeighborsClassifierCV,
@@ -74,7 +76,58 @@ def boosting(**params):
     return CPEBoostingClassifierCV(**{**quick, **params})
 
 
-CLASSIFIERS = {"cpe": cpe, "knn": knn, "boosting": boosting}
+def net(*args, **params):
+    quick = {"random_state": 0, "max_epochs": 2, "hidden_layer_sizes": (5,)}
+    return ComplementaryNetClassifier(*args, **{**quick, **params})
+
+
+def net_cv(**params):
+    quick = {"random_state": 0, "max_epochs": 2, "hidden_layer_sizes": ()}
+    return ComplementaryNetClassifierCV(**{**quick, "learning_rates": [0.1, 0.01], **params})
+
+
+CLASSIFIERS = {"cpe": cpe, "knn": knn, "boosting": boosting, "net": net, "net-cv": net_cv}
+NET_RULES = {
+    "method": [
+        ("cpe-x", ["method must be one of 'ure', 'ure-nn'", "'cpe-n', or a callable", "'cpe-x'"]),
+        (None, ["method must be one of", "got None"]),
+        (3, ["method must be one of", "got 3"]),
+    ],
+    "hidden_layer_sizes": [
+        (500, ["hidden_layer_sizes must be a tuple", "() for a linear model", "got 500"]),
+        ((0,), ["hidden_layer_sizes must be a tuple", "at least 1", "got (0,)"]),
+        ((2.5,), ["hidden_layer_sizes must be a tuple", "got (2.5,)"]),
+        ("big", ["hidden_layer_sizes must be a tuple", "got 'big'"]),
+    ],
+    "weight_decay": [(-1, ["weight_decay must be a number of at least 0", "got -1"])],
+    "batch_size": [
+        (0, ["batch_size must be an int of at least 1", "got 0"]),
+        (2.5, ["batch_size must be an int of at least 1", "got 2.5"]),
+    ],
+    "max_epochs": [(0, ["max_epochs must be an int of at least 1", "got 0"])],
+    "patience": [(-1, ["patience must be an int of at least 1", "got -1"])],
+    "dropout": [
+        (1, ["dropout must be a number from 0 to below 1", "got 1"]),
+        (-0.1, ["dropout must be a number from 0 to below 1", "got -0.1"]),
+    ],
+    "input_dropout": [(np.nan, ["input_dropout must be a number from 0", "got nan"])],
+    "weight_averaging": [(1.5, ["weight_averaging must be a number from 0", "got 1.5"])],
+    "validation_fraction": [
+        (0, ["validation_fraction must be above 0", "got 0"]),
+        (1.0, ["validation_fraction must be a float between 0 and 1", "got 1.0"]),
+    ],
+    "select": [("first", ["select must be 'best' or 'last'", "got 'first'"])],
+    "criterion": [("accuracy", ["criterion must be 'scel' or 'ure'", "got 'accuracy'"])],
+    "device": [
+        ("cuda", ["device must be one that this machine has ('cpu')", "'cuda'", "device='auto'"]),
+        ("tpu", ["device must be 'auto', 'cpu', 'cuda' or 'mps'", "got 'tpu'"]),
+        (0, ["device must be 'auto', 'cpu', 'cuda' or 'mps'", "got 0"]),
+    ],
+    "network": [("cnn", ["network must be a callable", "got 'cnn'", "function or a class"])],
+    "callbacks": [(print, ["callbacks must be a list of callables", "got <built-in"])],
+    "verbose": [(2, ["verbose must be True or False", "got 2"])],
+    "decoder": [("l3", ["decoder must be one of 'l1', 'l2', 'max'", "got 'l3'"])],
+}
 
 
 @functools.cache
@@ -714,6 +767,57 @@ CASES = [
         ValueError,
         ["lightgbm_params must be a dict", "got ['num_leaves']"],
         id="lightgbm-params-a-list",
+    ),
+    # --- networks
+    *(
+        pytest.param(
+            lambda make=make, name=name, value=value: make(**{name: value}).fit(X, Y),
+            ValueError,
+            says,
+            id=f"{kind}-{name}-{value}",
+        )
+        for name, cases in NET_RULES.items()
+        for value, says in cases
+        for kind, make in (("net", net), ("net-cv", net_cv))
+    ),
+    *(
+        pytest.param(
+            lambda value=value: net(learning_rate=value).fit(X, Y),
+            ValueError,
+            ["learning_rate must be a number above 0", f"got {value!r}"],
+            id=f"net-learning-rate-{value}",
+        )
+        for value in (0, -1, "fast", True)
+    ),
+    pytest.param(
+        lambda: net_cv(learning_rates=0.1).fit(X, Y),
+        ValueError,
+        ["learning_rates must be a list", "got 0.1", "[0.1]"],
+        id="net-cv-learning-rates-not-a-list",
+    ),
+    pytest.param(
+        lambda: net_cv(n_jobs=0).fit(X, Y),
+        ValueError,
+        ["n_jobs must be None or an int other than 0", "got 0"],
+        id="net-cv-n-jobs-zero",
+    ),
+    pytest.param(
+        lambda: net(transition=[[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]]).fit(X, Y),
+        ValueError,
+        ["y must hold only labels that transition allows", "2 occurs", "column", "all 0"],
+        id="net-label-that-never-occurs",
+    ),
+    pytest.param(
+        lambda: net().fit(np.zeros((60, 2, 2)), Y),
+        ValueError,
+        ["Found array with dim 3", "is expecting <= 2"],
+        id="net-images-without-a-network",
+    ),
+    pytest.param(
+        lambda: net(learning_rate=1e38, method="ure").fit(X, Y),
+        FloatingPointError,
+        ["no longer finite", "epoch 1, batch 1", "lower learning_rate", "StandardScaler"],
+        id="net-loss-not-finite",
     ),
     # --- labels.draw
     pytest.param(
@@ -1577,6 +1681,10 @@ def _boosting(X, y, T, classes, sample_weight, learning_rates, n_estimators, lig
     _fit_and_use(model, X, y, sample_weight)
 
 
+def _net(X, y, T, classes, sample_weight):
+    _fit_and_use(net(transition=T, classes=classes), X, y, sample_weight)
+
+
 _FIT = {"X": X, "T": BIASED, "classes": K_NAMES}
 _CPE = {**_FIT, "sample_weight": 1 + Y}
 _KNN = {**_FIT, "n_neighbors": np.array([7, 3, 5])}
@@ -1599,6 +1707,9 @@ USES = {
     "boosting": (_boosting, {**_BOOSTING, "y": NAMES}, _BAD_T),
     "boosting-several": (_boosting, {**_BOOSTING, "y": MASK}, {"y": EXCLUDES_ALL}),
     "boosting-late": (_boosting, {**_BOOSTING, "y": NAMES}, {"lightgbm_params": {"seed": 1}}),
+    "net": (_net, {**_CPE, "y": NAMES}, _BAD_T),
+    "net-several": (_net, {**_CPE, "y": MASK}, {"y": EXCLUDES_ALL}),
+    "net-pixels": (_net, {**_CPE, "y": NAMES, "X": (X * 9).astype(np.uint8)}, {"X": X_NAN}),
     "draw": (
         lambda y, T: labels.draw(y, T, random_state=0),
         {"y": Y, "T": BIASED},

@@ -258,17 +258,27 @@ def test_ure_under_uniform_T_is_the_sum_of_all_losses_less_that_of_the_label(K):
     np.testing.assert_allclose(loss_of("ure", g, y_comp, matrix("uniform", K)), expected, rtol=1e-9)
 
 
-def test_ure_says_that_a_singular_T_has_no_inverse():
-    T = np.array([[0.0, 0.4, 0.6], [0.0, 0.4, 0.6], [0.625, 0.375, 0.0]])
-    g, y_comp = random_batch(3)
-    with pytest.warns(UserWarning, match="T is singular"):
-        found = loss_of("ure", g, y_comp, T)
+@pytest.mark.parametrize(
+    "T",
+    [
+        [[0.0, 0.4, 0.6], [0.0, 0.4, 0.6], [0.625, 0.375, 0.0]],
+        [[0, 0.5, 0.3, 0.2], [0.4, 0, 0.4, 0.2], [0.2, 0.25, 0.35, 0.2], [0.1, 0.1, 0.8, 0]],
+    ],
+)
+def test_ure_takes_the_pseudo_inverse_of_a_singular_T(T):
+    T = np.array(T)
+    K = len(T)
+    g, y_comp = random_batch(K)
     pseudo = np.linalg.pinv(T)
     expected = [
-        sum(-pseudo[c, k] * math.log(softmax(z)[k]) for k in range(3))
+        sum(-pseudo[c, k] * math.log(softmax(z)[k]) for k in range(K))
         for z, c in zip(g, y_comp, strict=True)
     ]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(loss_of("ure", g, y_comp, T), expected, rtol=1e-9, atol=1e-12)
+    with np.errstate(divide="ignore"):
+        objective = Objective([Run(losses.METHODS["ure"])], np.log(T), torch.device("cpu"))
+    found, _ = objective(torch.tensor(g).float()[None], torch.tensor(y_comp), None)
+    assert float(found) == pytest.approx(np.mean(expected), rel=1e-3)
 
 
 # --- weights -------------------------------------------------------------------------------------

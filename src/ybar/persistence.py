@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checks import shown
 from ._extras import require
+from ._files import as_path, target_file, write_whole
 
 __all__ = ["load", "save"]
 
@@ -91,13 +91,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             f"model must be fitted before it is saved; this {type(model).__name__} is not. Call "
             "fit first"
         ) from None
-    target = _as_path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"path must be a file; {target} is a folder. Add a file name")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"path must lie in a folder that exists; {target.parent} does not. Make it first"
-        )
+    target = target_file(path)
     try:
         payload = io.dumps(model)
     except Exception as err:
@@ -118,36 +112,12 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             UserWarning,
             stacklevel=2,
         )
-    header = _header(payload)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(header)
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(target, _header(payload), payload)
 
 
 def _header(payload: bytes) -> bytes:
     sha256 = hashlib.sha256(payload).hexdigest()
     return b"%s %d %d %s\n" % (_MAGIC, _FORMAT, len(payload), sha256.encode())
-
-
-def _as_path(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"path must be a file's path; got {shown(path)}")
-    return Path(path)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
@@ -177,7 +147,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     numbers: a file made by an enemy can hold a model that misleads, or trees that crash.
     """
     io = require("skops.io", "persistence", "ybar.load")
-    source = _as_path(path)
+    source = as_path(path)
     if isinstance(trusted, str) or not isinstance(trusted, Iterable):
         raise TypeError(
             "trusted must be a list of type names; got "

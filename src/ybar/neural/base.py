@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from .. import _checks, _path, labels
 from .._extras import require
@@ -144,10 +144,10 @@ class NetBase(ComplementaryClassifier):
 
     def _rows_of(self, X: Any, reset: bool, at_least: int = 1) -> Any:
         """Return X checked: an array, or a torch dataset as it is."""
+        if not _is_dataset(X) and (not self._takes_images() or np.ndim(X) < 3):
+            return self._validate(X, reset=reset, ensure_min_samples=at_least)
         if not _is_dataset(X):
-            return self._validate(
-                X, reset=reset, ensure_min_samples=at_least, allow_nd=self._takes_images()
-            )
+            X = check_array(X, allow_nd=True, ensure_min_samples=at_least)
         if not hasattr(X, "__len__"):
             raise TypeError(
                 "X must have a length and rows by index; got an IterableDataset. Pass a Dataset "

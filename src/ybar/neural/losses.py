@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -131,7 +131,7 @@ def _mean(parts: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def _inverse(log_T: Tensor) -> Tensor:
-    """Return T⁻¹ (the pseudo-inverse, with a warning, of a singular T)."""
+    """Return T⁻¹, or the pseudo-inverse of a T that is singular to the precision of `log_T`."""
     array = log_T.detach().cpu()
     return _inverse_of(array.numpy().tobytes(), tuple(array.shape), log_T.dtype).to(log_T.device)
 
@@ -139,9 +139,9 @@ def _inverse(log_T: Tensor) -> Tensor:
 @functools.lru_cache(maxsize=16)
 def _inverse_of(log_T: bytes, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     kind = np.float64 if dtype == torch.float64 else np.float32
-    matrices = np.exp(np.frombuffer(log_T, kind).astype(np.float64)).reshape(-1, *shape[-2:])
-    inverses = [decode.inverse(T / T.sum(axis=1, keepdims=True), stacklevel=2) for T in matrices]
-    return torch.as_tensor(np.stack(inverses).reshape(shape), dtype=dtype)
+    matrices = np.exp(np.frombuffer(log_T, kind).astype(np.float64)).reshape(shape)
+    found = np.linalg.pinv(matrices, rcond=10 * shape[-1] * np.finfo(kind).eps)
+    return torch.as_tensor(found, dtype=dtype)
 
 
 def start_free(log_T: FloatArray) -> FloatArray:
@@ -166,9 +166,22 @@ def log_noise(a: Tensor, log_T: Tensor) -> Tensor:
     return torch.logaddexp(functional.logsigmoid(-a) + log_T, uniform)
 
 
-# How a transition matrix is learned: where its parameters start, and log T as they have it.
-LEARNED: dict[str, tuple[Callable[[FloatArray], FloatArray], Callable[[Tensor, Tensor], Tensor]]]
-LEARNED = {"free": (start_free, log_free), "noise": (start_noise, log_noise)}
+class Learned(NamedTuple):
+    """How a transition matrix is learned."""
+
+    start: Callable[[FloatArray], FloatArray]
+    """From the logarithm of the T given to the parameters that training starts from."""
+    log_T: Callable[[Tensor, Tensor], Tensor]
+    """From the parameters and log T to the logarithm of the matrix they stand for."""
+    pace: float
+    """Learning rate of the parameters, in units of that of the weights."""
+
+
+LEARNED = {
+    "free": Learned(start_free, log_free, 1.0),
+    # One number, known from every row: it should be where it belongs before the weights are.
+    "noise": Learned(start_noise, log_noise, 10.0),
+}
 
 
 @dataclass(frozen=True)
@@ -187,6 +200,8 @@ class Method:
         Whether T itself is learned: all of it, or a share of uniform noise on it.
     whole_batch : bool
         The loss takes weights (mean 1) as a fourth argument and returns one number for the batch.
+    inverts : bool
+        The loss needs T⁻¹: a warning tells of a T that has none.
     gradient : callable or None
         Of the same arguments, giving each row's loss and its gradient at the logits, where that
         is cheaper than autograd. Not used where T is learned.
@@ -197,13 +212,14 @@ class Method:
     decoder: str = "max"
     learns: Literal["free", "noise"] | None = None
     whole_batch: bool = False
+    inverts: bool = False
     gradient: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
 
 METHODS: dict[str, Method] = {
-    "ure": Method(unbiased),
-    "ure-nn": Method(unbiased_non_negative, whole_batch=True),
-    "ure-ga": Method(unbiased_gradient_ascent, whole_batch=True),
+    "ure": Method(unbiased, inverts=True),
+    "ure-nn": Method(unbiased_non_negative, whole_batch=True, inverts=True),
+    "ure-ga": Method(unbiased_gradient_ascent, whole_batch=True, inverts=True),
     "fwd": Method(forward, gradient=forward_gradient),
     "scl-nl": Method(surrogate_log),
     "scl-exp": Method(surrogate_exp),
@@ -262,4 +278,12 @@ def _of_callable(loss: Any, **settings: Any) -> Method:
             f"method must be one of {', '.join(map(repr, METHODS))}, or a callable of (logits, "
             f"y_comp, log_T); got {_checks.shown(loss)}"
         )
-    return Method(loss, **settings)
+    method = Method(loss, **settings)
+    decode.check_method(method.decoder, name="decoder")
+    for name, allowed in (("estimates", ("p", "q")), ("learns", (None, *LEARNED))):
+        if getattr(method, name) not in allowed:
+            raise ValueError(
+                f"{name} must be {' or '.join(map(repr, allowed))}; got "
+                f"{_checks.shown(getattr(method, name))}"
+            )
+    return method

@@ -6,10 +6,8 @@ import contextlib
 import json
 import logging
 import os
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 
 from .. import _checks, decode, transition
 from .._extras import require
+from .._files import target_file, write_whole
 from .._typing import AnyArray, FloatArray
-from ..persistence import _as_path, _umask
 from .base import NetBase
 from .evaluate import Reading
 
@@ -83,7 +81,7 @@ def to_onnx(
     """
     onnx = require("onnx", "onnx", "to_onnx")
     reading = _check(classifier, dtype)
-    target = _check_path(path)
+    target = target_file(path)
     graph = _Graph(onnx)
     if hasattr(classifier, "network_state_"):
         rows = _example(example)
@@ -96,7 +94,7 @@ def to_onnx(
     names = json.dumps(classifier.classes_.tolist(), default=str, ensure_ascii=False)
     onnx.helper.set_model_props(model, {"classes": names})
     onnx.checker.check_model(model)
-    _write(target, model.SerializeToString())
+    write_whole(target, model.SerializeToString())
 
 
 def _check(classifier: Any, dtype: Any) -> Reading:
@@ -121,17 +119,6 @@ def _check(classifier: Any, dtype: Any) -> Reading:
             "no need to fit again"
         )
     return reading
-
-
-def _check_path(path: str | os.PathLike[str]) -> Path:
-    target = _as_path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"path must be a file; {target} is a folder. Add a file name")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"path must lie in a folder that exists; {target.parent} does not. Make it first"
-        )
-    return target
 
 
 def _example(example: ArrayLike | None) -> AnyArray:
@@ -321,17 +308,3 @@ def _add_scores(graph: _Graph, reading: Reading, q: str) -> tuple[str, str]:
     apart = graph.add("Abs", [apart], "ybar.absolute")
     last = graph.constant("ybar.last", np.array([2]))
     return "ArgMin", graph.add("ReduceSum", [apart, last], "ybar.scores", keepdims=0)
-
-
-def _write(target: Path, payload: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

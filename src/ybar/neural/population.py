@@ -104,13 +104,13 @@ def follow(
     data: Data,
     recipe: Recipe,
     how: Selection,
+    inverse: FloatArray,
     generator: np.random.Generator,
     stop: threading.Event,
     tell: Callable[[Record, int], Any],
 ) -> Iterator[None]:
     """Train a stack, an epoch at each ``next``, and record it."""
     device = stack.model.device
-    inverse = decode.inverse(data.T, stacklevel=2) if data.validation is not None else data.T
     rows = Rows(data.X, device)
     watched = [(Rows(X, device), measure) for X, measure in data.watched]
     for epoch in train(stack, rows, data.training, recipe, generator, stop):
@@ -246,6 +246,10 @@ def grow(
     """
     with np.errstate(divide="ignore"):
         log_T = np.log(data.T)
+    if how.criterion == "ure" or any(run.method.inverts for run in runs):
+        inverse = decode.inverse(data.T, stacklevel=5)
+    else:  # URE is recorded, but nothing depends on it: no warning where T is singular
+        inverse = np.asarray(np.linalg.pinv(data.T), dtype=np.float64)
     records = [Record(run, reading) for run, reading in zip(runs, readings, strict=True)]
     stop = threading.Event()
     lock = threading.Lock()
@@ -267,6 +271,7 @@ def grow(
                 data,
                 recipe,
                 how,
+                inverse,
                 np.random.default_rng(seed),
                 stop,
                 tell_one_at_a_time,

@@ -27,11 +27,6 @@ from .models import Dense, Module
 
 __all__ = ["Epoch", "Objective", "Recipe", "Run", "Samples", "Stack", "one_thread", "train"]
 
-# How much faster than the weights a learned transition matrix moves: it has few numbers to learn,
-# in logits that go far (an entry of 0 starts at -14), from few steps where data is scarce.
-TRANSITION_PACE = 10.0
-
-
 class Samples(NamedTuple):
     """One entry for each single complementary label: its row, the label, its weight (mean 1)."""
 
@@ -79,7 +74,7 @@ class Objective:
         for run in runs:
             start = None
             if run.method.learns:
-                values = LEARNED[run.method.learns][0](log_T)
+                values = LEARNED[run.method.learns].start(log_T)
                 start = torch.tensor(values, dtype=torch.float32, device=device)
                 start.requires_grad_()
             self.learned.append(start)
@@ -94,7 +89,7 @@ class Objective:
         own = [w for w in (self.learned[run] for run in chosen) if w is not None]
         if method.learns is None:
             return self.log_T
-        return LEARNED[method.learns][1](torch.stack(own), self.log_T)
+        return LEARNED[method.learns].log_T(torch.stack(own), self.log_T)
 
     def transition(self, run: int) -> FloatArray:
         """Return T as a run has it now."""
@@ -250,9 +245,9 @@ class Stack:
         ]
         groups += [
             # The gradient at an entry is as small as the entry: 1e-8 would hold it where it is.
-            Group([learned], run.learning_rate * TRANSITION_PACE, eps=1e-16)
+            Group([learned], run.learning_rate * LEARNED[run.method.learns].pace, eps=1e-16)
             for run, learned in zip(runs, self.objective.learned, strict=True)
-            if learned is not None
+            if learned is not None and run.method.learns is not None
         ]
         self.groups = groups
         every = [p for group in groups for p in group.parameters]

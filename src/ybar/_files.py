@@ -1,0 +1,50 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from ._checks import shown
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path, or refuse what is none."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be a file's path; got {shown(path)}")
+    return Path(path)
+
+
+def target_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file to write: no folder, but in one that exists."""
+    target = as_path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"path must be a file; {target} is a folder. Add a file name")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"path must lie in a folder that exists; {target.parent} does not. Make it first"
+        )
+    return target
+
+
+def write_whole(target: Path, *parts: bytes) -> None:
+    """Write to a temporary file beside the target and move it in place when it is complete."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
