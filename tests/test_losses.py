@@ -226,7 +226,7 @@ def test_a_learned_transition_starts_at_the_given_one(kind, K):
     np.testing.assert_allclose(free, T, rtol=0, atol=1e-5)
     assert (free > 0).all()
     noisy = log_transition("cpe-n", T, start("cpe-n", T)).exp().numpy()
-    level = losses.SMALLEST_NOISE
+    level = losses.FIRST_NOISE
     np.testing.assert_allclose(noisy, (1 - level) * T + level / K, rtol=1e-12)
     assert 0 < level < 0.05
     runs = [Run(losses.METHODS[name]) for name in ("cpe-n", "fwd", "cpe-t")]

@@ -30,7 +30,8 @@ Loss: TypeAlias = Callable[..., Tensor]
 
 # Where a learned transition matrix starts for an entry that is 0: softmax has no 0 to start from.
 SMALLEST_ENTRY = 1e-6
-SMALLEST_NOISE = 0.01
+# Where a learned noise level starts. From far below it is slow to rise, from above it falls fast.
+FIRST_NOISE = 0.3
 
 
 def forward(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
@@ -155,8 +156,8 @@ def log_free(W: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
 
 
 def start_noise(log_T: FloatArray) -> FloatArray:  # noqa: ARG001
-    """Return a with λ = sigmoid(a) = `SMALLEST_NOISE`."""
-    return np.array([np.log(SMALLEST_NOISE) - np.log1p(-SMALLEST_NOISE)])
+    """Return a with λ = sigmoid(a) = `FIRST_NOISE`."""
+    return np.array([np.log(FIRST_NOISE) - np.log1p(-FIRST_NOISE)])
 
 
 def log_noise(a: Tensor, log_T: Tensor) -> Tensor:
@@ -228,7 +229,7 @@ METHODS: dict[str, Method] = {
     "cpe-i": Method(complementary, estimates="q", decoder="l1"),
     "cpe-f": Method(forward, decoder="l1", gradient=forward_gradient),
     "cpe-t": Method(forward, decoder="l1", learns="free"),
-    "cpe-n": Method(forward, decoder="l1", learns="noise"),
+    "cpe-n": Method(forward, learns="noise"),
 }
 
 

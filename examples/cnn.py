@@ -1,0 +1,57 @@
+"""Train a small convolutional network from complementary labels, by the library's own loop.
+
+python examples/cnn.py --data mnist --rows 60000 --epochs 10
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import math
+
+from torch import nn
+
+from ybar import ComplementaryNetClassifier, datasets, labels, transition
+
+
+def cnn(side: int, n_classes: int) -> nn.Module:
+    """Build two convolutions and a dense layer for images of side × side pixels."""
+    return nn.Sequential(
+        nn.Unflatten(1, (1, side, side)),
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.5),
+        nn.Linear(32 * (side // 4) ** 2, n_classes),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default="mnist", help="digits, mnist, fashion-mnist or kmnist")
+    parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--epochs", type=int, default=10)
+    arguments = parser.parse_args()
+
+    data = datasets.load(arguments.data)
+    X, y = data.X_train[: arguments.rows], data.y_train[: arguments.rows]
+    side, n_classes = math.isqrt(X.shape[1]), len(data.classes)
+    T = transition.strong(n_classes, random_state=0)
+    y_comp = labels.draw(y, T, random_state=0)
+    clf = ComplementaryNetClassifier(
+        network=functools.partial(cnn, side, n_classes),
+        transition=T,
+        max_epochs=arguments.epochs,
+        random_state=0,
+        verbose=True,
+    ).fit(X, y_comp)
+    accuracy = (clf.predict(data.X_test) == data.y_test).mean()
+    print(f"epoch {clf.best_epoch_} of {clf.n_epochs_} kept, accuracy {accuracy:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""The loop against the plainest one there is, and populations against their members alone."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from ybar import labels, transition
+from ybar.neural import losses, population
+from ybar.neural.data import Rows
+from ybar.neural.evaluate import Reading, log_softmax
+from ybar.neural.models import Dense, Module
+from ybar.neural.train import Average, Recipe, Run, Samples, Stack, train
+
+CPU = torch.device("cpu")
+
+
+def log_of(T):
+    with np.errstate(divide="ignore"):
+        return np.log(T)
+
+
+def module_of(dense, run=0):
+    """Return torch's own layers with the weights of a run."""
+    layers = []
+    arrays = dense.weights(run)
+    for weight, bias in zip(arrays[::2], arrays[1::2], strict=True):
+        linear = torch.nn.Linear(*weight.shape[::-1])
+        with torch.no_grad():
+            linear.weight.copy_(torch.from_numpy(weight))
+            linear.bias.copy_(torch.from_numpy(bias))
+        layers += [linear, torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def plain_loop(module, X, samples, method, T, rate, recipe, seed):
+    """Return the weights after the loop that everybody knows."""
+    log_T = torch.tensor(log_of(T)).float()
+    adam = torch.optim.Adam(module.parameters(), lr=rate, weight_decay=recipe.weight_decay)
+    generator = np.random.default_rng(seed)
+    X, y_comp = torch.tensor(X).float(), torch.from_numpy(samples.y_comp)
+    weight = None if samples.weight is None else torch.from_numpy(samples.weight).float()
+    for _ in range(recipe.max_epochs):
+        order = generator.permutation(len(samples.rows))
+        for first in range(0, len(order), recipe.batch_size):
+            at = order[first : first + recipe.batch_size]
+            rows = method.loss(module(X[samples.rows[at]]), y_comp[at], log_T)
+            loss = (rows if weight is None else rows * weight[at]).mean()
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    return [p.detach().numpy() for p in module.parameters()]
+
+
+@pytest.fixture
+def job(digits, strong_T):
+    y_comp = labels.draw(digits.y_train, strong_T, random_state=0)
+    rows = np.random.default_rng(1).permutation(len(y_comp))
+    training, held_out = rows[:1200], rows[1200:]
+    return (
+        digits.X_train,
+        Samples(training, y_comp[training]),
+        Samples(held_out, y_comp[held_out]),
+        strong_T,
+        (digits.X_test, digits.y_test),
+    )
+
+
+def grown(job, runs, sizes=(64, 20, 10), recipe=None, how=None, n_jobs=1, watched=(), **dropout):
+    X, training, held_out, T, _ = job
+    return population.grow(
+        runs,
+        [Reading(run.method.estimates, run.method.decoder, T) for run in runs],
+        population.Data(X, training, held_out, T, watched),
+        recipe or Recipe(max_epochs=6, batch_size=100, weight_decay=1e-4),
+        how or population.Selection("last"),
+        make=lambda mine: Dense(sizes, [run.seed for run in mine], seed=5, **dropout),
+        width=sizes[1],
+        seed=2,
+        n_jobs=n_jobs,
+    )
+
+
+@pytest.mark.parametrize("sizes", [(64, 10), (64, 20, 10), (64, 20, 15, 10)])
+@pytest.mark.parametrize("method", ["cpe-f", "scl-nl", "dm", "ure", "cpe-i"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_loop_takes_the_steps_of_the_plain_one(sizes, method, weighted, job):
+    X, training, _, T, _ = job
+    if weighted:
+        weight = np.random.default_rng(0).uniform(0.5, 1.5, len(training.rows))
+        training = training._replace(weight=weight / weight.mean())
+    recipe = Recipe(max_epochs=3, batch_size=110, weight_decay=1e-2)  # the last batch is smaller
+    dense, run = Dense(sizes, [7]), Run(losses.METHODS[method], 0.003)
+    module = module_of(dense)
+    stack = Stack(dense, [run], log_of(T), recipe)
+    for _ in train(
+        stack, Rows(X, CPU), training, recipe, np.random.default_rng(3), threading.Event()
+    ):
+        pass
+    expected = plain_loop(module, X, training, run.method, T, 0.003, recipe, 3)
+    for ours, theirs in zip(dense.weights(0), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=2e-5)
+
+
+def test_a_module_goes_the_way_of_the_dense_network_that_it_is(job):
+    X, training, _, T, _ = job
+    recipe = Recipe(max_epochs=3, batch_size=110, weight_decay=1e-2, weight_averaging=0.9)
+    dense = Dense((64, 20, 10), [7])
+    first = dense.weights(0)
+    module = Module(lambda: module_of(dense), 0, CPU)
+    for model in (dense, module):
+        model.set_weights(0, first)
+        stack = Stack(model, [Run(losses.METHODS["cpe-f"])], log_of(T), recipe)
+        for _ in train(
+            stack, Rows(X, CPU), training, recipe, np.random.default_rng(3), threading.Event()
+        ):
+            kept = model.weights(0)
+        if model is dense:
+            expected = kept
+    for ours, theirs in zip(kept, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(5, 4), (5, 6, 4), (5, 6, 7, 4)])
+def test_the_gradient_by_hand_is_that_of_autograd(sizes):
+    generator = torch.Generator().manual_seed(0)
+    dense = Dense(sizes, [0, 1, 2])
+    x = torch.randn(9, 5, generator=generator)
+    at_logits = torch.randn(3, 9, 4, generator=generator)
+    logits = dense.forward(x.clone(), train=True)
+    dense.backward(at_logits)
+    for run in range(3):
+        module = module_of(dense, run)
+        expected = module(x)
+        np.testing.assert_allclose(logits[run], expected.detach(), rtol=1e-5, atol=1e-6)
+        expected.backward(at_logits[run])
+        gradients = [
+            g[run] for p in zip(dense.weight_gradient, dense.bias_gradient, strict=True) for g in p
+        ]
+        for ours, theirs in zip(gradients, module.parameters(), strict=True):
+            np.testing.assert_allclose(ours, theirs.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_dropout_keeps_its_share_and_the_mean_and_is_passed_back():
+    dense = Dense((400, 300, 4), [0], dropout=0.5, input_dropout=0.2, seed=0)
+    x = torch.ones(500, 400)
+    dense.forward(x, train=True)
+    kept, hidden = dense.activations
+    assert float((kept == 0).float().mean()) == pytest.approx(0.2, abs=0.005)
+    assert float(kept.mean()) == pytest.approx(1, abs=0.01)
+    np.testing.assert_allclose(kept.unique(), [0, 1.25], rtol=1e-4)
+    dense.backward(torch.ones(1, 500, 4))
+    passed = dense.buffers["g", 1][:500]
+    assert torch.equal(passed != 0, hidden > 0)
+    reference = torch.ones(500, 4) @ dense.weight[1][0] * 2  # 1 / (1 - 0.5)
+    np.testing.assert_allclose(passed[hidden > 0], reference[hidden > 0], rtol=1e-4, atol=1e-6)
+    first = kept.clone()
+    dense.forward(torch.ones(500, 400), train=True)
+    assert not torch.equal(first, dense.activations[0])
+    assert torch.equal(dense.forward(torch.ones(5, 400)), dense.forward(torch.ones(5, 400)))
+
+
+def test_the_mean_of_the_weights_is_the_mean_of_the_weights():
+    parameter = torch.zeros(3)
+    average = Average([parameter], 0.9)
+    mean = np.zeros(3)
+    for step in range(1, 200):
+        parameter.copy_(torch.arange(3) * step)
+        average.update()
+        share = 1 - min(0.9, step / (step + 10))
+        mean += share * (np.arange(3) * step - mean)
+    with average.in_place():
+        np.testing.assert_allclose(parameter, mean, rtol=1e-4)
+    np.testing.assert_allclose(parameter, np.arange(3) * 199)
+
+
+METHODS = ["ure-ga", "scl-nl", "dm", "cpe-i", "cpe-f", "cpe-t", "cpe-n", "ure"]
+
+
+def test_a_member_of_a_population_goes_as_it_would_alone(job):
+    runs = [
+        Run(losses.METHODS[name], rate, seed)
+        for name in METHODS
+        for rate in (1e-2, 1e-3)
+        for seed in (0, 1)
+    ]
+    for dropout in ({}, {"dropout": 0.3, "input_dropout": 0.1}):
+        together = grown(job, runs, **dropout)
+        for run, record in list(zip(runs, together, strict=True))[::3]:
+            (alone,) = grown(job, [run], **dropout)
+            for name in ("loss", "scel"):
+                np.testing.assert_allclose(
+                    record.history[name][:2], alone.history[name][:2], rtol=2e-4, atol=1e-5
+                )
+            np.testing.assert_allclose(record.transition, alone.transition, atol=2e-3)
+    first = {name: together[4 * i].history["scel"][-1] for i, name in enumerate(METHODS)}
+    assert len({round(value, 6) for value in first.values()}) == len(METHODS)
+
+
+def test_at_the_end_members_have_the_accuracy_and_the_choice_of_runs_alone(job):
+    X_test, y_test = job[4]
+    recipe = Recipe(max_epochs=60, batch_size=100, weight_decay=1e-4)
+    runs = [Run(losses.METHODS["cpe-f"], rate) for rate in (1e-2, 1e-3, 1e-4)]
+
+    def accuracy(logits, run, own_T):
+        return {"accuracy": float(np.mean(logits.argmax(axis=1) == y_test))}
+
+    watched = ((X_test, accuracy),)
+    together = grown(job, runs, recipe=recipe, watched=watched)
+    alone = [grown(job, [run], recipe=recipe, watched=watched)[0] for run in runs]
+    for a, b in zip(together, alone, strict=True):
+        assert abs(a.history["accuracy"][-1] - b.history["accuracy"][-1]) <= 0.003
+    chosen = [min(range(3), key=lambda i: found[i].kept("scel")) for found in (together, alone)]
+    assert chosen[0] == chosen[1]
+
+
+def test_runs_are_stacked_by_their_width_alone():
+    runs = [Run(losses.METHODS[m], rate) for m in METHODS[:6] for rate in (1e-3, 5e-4, 1e-4)] * 2
+    stacks = population.stacks_of(runs, 10)
+    assert [len(stack) for stack in stacks] == [18, 18]
+    assert sorted(i for stack in stacks for i in stack) == list(range(36))
+    for stack in stacks:
+        rates = [runs[i].learning_rate for i in stack]
+        assert rates == sorted(rates)
+        assert len({runs[i].method for i in stack}) == 3
+    assert [len(stack) for stack in population.stacks_of(runs[:5], 500)] == [1] * 5
+
+
+def test_one_run_that_fails_harms_no_other(job):
+    def turns_nan(logits, y_comp, log_T):
+        return losses.forward(logits, y_comp, log_T) * np.nan
+
+    good = Run(losses.METHODS["cpe-f"])
+    failed, kept = grown(job, [Run(losses.Method(turns_nan)), good])
+    (alone,) = grown(job, [good])
+    assert failed.failed == (1, 1)
+    assert not failed.weights
+    assert kept.failed is None
+    np.testing.assert_allclose(kept.history["scel"], alone.history["scel"], rtol=1e-4)
+
+
+def test_threads_share_the_stacks_and_give_the_same_bits(job):
+    runs = [Run(losses.METHODS["cpe-f"], rate) for rate in (1e-2, 1e-3, 1e-4)]
+    found = [grown(job, runs, sizes=(64, 300, 10), n_jobs=n_jobs) for n_jobs in (1, 2, 3)]
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            assert a.history["scel"] == b.history["scel"]
+            assert all(map(np.array_equal, a.weights, b.weights))
+
+
+def test_an_error_on_a_thread_is_raised_and_ends_the_others(job):
+    def fails(logits, y_comp, log_T):
+        raise ZeroDivisionError("mine")
+
+    runs = [Run(losses.Method(fails)), Run(losses.METHODS["cpe-f"])]
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        grown(job, runs, sizes=(64, 300, 10), recipe=Recipe(max_epochs=10**6), n_jobs=2)
+    assert threading.active_count() < 5
+
+
+def test_log_softmax_and_rows_are_exact():
+    logits = np.array([[1e4, -1e4, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(log_softmax(logits)[0], [0, -2e4, -1e4])
+    np.testing.assert_allclose(log_softmax(logits)[1], -np.log(3))
+    pixels = np.arange(12, dtype=np.uint8).reshape(4, 3)
+    rows = Rows(pixels, CPU)
+    np.testing.assert_allclose(rows.take(np.array([2, 0])), pixels[[2, 0]] / 255, rtol=1e-6)
+    blocks = [(place, block.clone()) for place, block in rows.blocks(np.arange(4), size=3)]
+    assert [place for place, _ in blocks] == [slice(0, 3), slice(3, 4)]
+    np.testing.assert_allclose(blocks[1][1], pixels[3:] / 255, rtol=1e-6)
+
+
+def test_uniform_T_makes_scl_and_forward_one_training(digits):
+    T = transition.uniform(10)
+    y_comp = labels.draw(digits.y_train, T, random_state=0)
+    rows = np.arange(len(y_comp))
+    job = (digits.X_train, Samples(rows, y_comp), Samples(rows[:200], y_comp[:200]), T, None)
+    recipe = Recipe(max_epochs=25, batch_size=100, weight_decay=1e-4)
+    fwd, scl, cpe = (
+        grown(job, [Run(losses.METHODS[name], 0.003)], recipe=recipe)[0]
+        for name in ("fwd", "scl-nl", "cpe-f")
+    )
+    assert all(map(np.array_equal, fwd.weights, cpe.weights))
+    for a, b in zip(fwd.weights, scl.weights, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-2, atol=2e-4)
+    gaps = np.array(fwd.history["loss"]) - np.array(scl.history["loss"])
+    np.testing.assert_allclose(gaps, np.log(9), rtol=1e-5)
