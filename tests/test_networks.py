@@ -108,35 +108,30 @@ def test_cpe_i_has_complementary_probabilities_and_solves_for_the_others(strong)
     np.testing.assert_allclose(clf.predict_proba(X_test), decode.class_probabilities(q, T))
 
 
-def test_what_cpe_t_and_cpe_n_learn_of_t_is_shown(digits, strong_T):
-    noisy = labels.draw(digits.y_train, transition.with_uniform_noise(strong_T, 0.5), 0)
-    n = net(method="cpe-n", transition=strong_T, max_epochs=80).fit(digits.X_train, noisy)
-    expected = transition.with_uniform_noise(strong_T, n.noise_)
-    np.testing.assert_allclose(n.learned_transition_, expected, atol=1e-6)
-    assert 0.01 < n.noise_ < 0.9
-    np.testing.assert_allclose(
-        n.predict_complementary_proba(digits.X_test),
-        n.predict_proba(digits.X_test) @ n.learned_transition_,
-        rtol=1e-5,
-    )
-    t = net(method="cpe-t", transition=strong_T, max_epochs=80).fit(digits.X_train, noisy)
-    np.testing.assert_allclose(t.learned_transition_.sum(axis=1), 1, atol=1e-6)
-    assert np.diag(t.learned_transition_).mean() > 0.01  # was 0; the labels have 0.05
-    np.testing.assert_array_equal(t.transition_, strong_T)
-
-
-def test_label_noise_is_better_met_by_learning_it(digits, strong_T):
-    noisy = labels.draw(digits.y_train, transition.with_uniform_noise(strong_T, 0.5), 0)
-    accuracy = {
-        method: np.mean(
-            net(method=method, transition=strong_T, max_epochs=80)
-            .fit(digits.X_train, noisy)
-            .predict(digits.X_test)
-            == digits.y_test
-        )
-        for method in ("cpe-f", "cpe-n")
+def test_what_cpe_t_and_cpe_n_learn_of_t_is_shown(blobs):
+    X, y, _ = blobs
+    T = transition.uniform(3)
+    noisy = labels.draw(y, transition.with_uniform_noise(T, 0.5), 0)  # 1/6 on the diagonal
+    fitted = {
+        method: net(method=method, max_epochs=250, select="last", dropout=0.0).fit(X, noisy)
+        for method in ("cpe-n", "cpe-t")
     }
-    assert accuracy["cpe-n"] >= accuracy["cpe-f"]
+    n, t = fitted["cpe-n"], fitted["cpe-t"]
+    assert 0.2 < n.noise_ < 0.8  # a network that is unsure explains part of the noise
+    expected = transition.with_uniform_noise(T, n.noise_)
+    np.testing.assert_allclose(n.learned_transition_, expected, atol=1e-6)
+    assert np.abs(t.learned_transition_ - T).max() > 0.01
+    assert (
+        np.diag(t.learned_transition_) > 0
+    ).all()  # was 0; see test_losses for how far it can go
+    for clf in fitted.values():
+        np.testing.assert_allclose(clf.learned_transition_.sum(axis=1), 1, atol=1e-6)
+        np.testing.assert_array_equal(clf.transition_, T)
+        q = clf.predict_complementary_proba(X)
+        np.testing.assert_allclose(q, clf.predict_proba(X) @ clf.learned_transition_, rtol=1e-5)
+        assert np.mean(clf.predict(X) == y) > 0.9
+    without = net(method="cpe-n", max_epochs=250, select="last", dropout=0.0)
+    assert without.fit(X, labels.draw(y, T, 0)).noise_ < 0.05
 
 
 # --- what is recorded and kept

@@ -38,9 +38,11 @@ class Rows:
         raw = self._take_array(rows) if self.is_array else self._take_items(rows)
         if len(self.buffer) < len(raw):
             self.buffer = torch.empty(raw.shape, dtype=torch.float32)
-        batch = self.buffer[: len(raw)].copy_(raw)
+        batch = self.buffer[: len(raw)]
         if raw.dtype == torch.uint8:
-            batch *= 1 / 255
+            torch.mul(raw, 1 / 255, out=batch)
+        else:
+            batch.copy_(raw)
         return batch.to(self.device)
 
     def _take_array(self, rows: IntArray) -> Tensor:

@@ -23,13 +23,14 @@ from torch.nn import functional
 
 from .. import _checks, decode
 from .._typing import FloatArray
+from . import gradients
 
 __all__ = ["METHODS", "Method", "find", "register"]
 
 Loss: TypeAlias = Callable[..., Tensor]
 
 # Where a learned transition matrix starts for an entry that is 0: softmax has no 0 to start from.
-SMALLEST_ENTRY = 1e-6
+SMALLEST_ENTRY = 1e-4
 # Where a learned noise level starts. From far below it is slow to rise, from above it falls fast.
 FIRST_NOISE = 0.3
 
@@ -37,14 +38,6 @@ FIRST_NOISE = 0.3
 def forward(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     """Return -log (Tᵀp)[ȳ], the forward correction; ``fwd`` and ``cpe-f`` share it."""
     return -(logits.log_softmax(-1) + _columns(log_T, y_comp)).logsumexp(-1)
-
-
-def forward_gradient(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the loss of `forward` and its gradient p - r, r[y] ∝ p[y] T[y, ȳ]: no autograd."""
-    log_p = logits.log_softmax(-1)
-    joint = log_p + _columns(log_T, y_comp)
-    log_q = joint.logsumexp(-1)
-    return -log_q, log_p.exp_().sub_(joint.sub_(log_q.unsqueeze(-1)).exp_())
 
 
 def complementary(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
@@ -80,7 +73,7 @@ def discriminative(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # 
 
 def unbiased_parts(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     """Return (T⁻¹)[ȳ, k] ℓ(p, k), each row's share of the risk of every ordinary class k."""
-    return -_inverse(log_T).index_select(-2, y_comp) * logits.log_softmax(-1)
+    return -inverse(log_T).index_select(-2, y_comp) * logits.log_softmax(-1)
 
 
 def unbiased(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
@@ -131,7 +124,7 @@ def _mean(parts: Tensor, weight: Tensor | None) -> Tensor:
     return parts.mean(-2) if weight is None else (parts * weight.unsqueeze(-1)).mean(-2)
 
 
-def _inverse(log_T: Tensor) -> Tensor:
+def inverse(log_T: Tensor) -> Tensor:
     """Return T⁻¹, or the pseudo-inverse of a T that is singular to the precision of `log_T`."""
     array = log_T.detach().cpu()
     return _inverse_of(array.numpy().tobytes(), tuple(array.shape), log_T.dtype).to(log_T.device)
@@ -172,7 +165,7 @@ class Learned(NamedTuple):
 
     start: Callable[[FloatArray], FloatArray]
     """From the logarithm of the T given to the parameters that training starts from."""
-    log_T: Callable[[Tensor, Tensor], Tensor]
+    log_matrix: Callable[[Tensor, Tensor], Tensor]
     """From the parameters and log T to the logarithm of the matrix they stand for."""
     pace: float
     """Learning rate of the parameters, in units of that of the weights."""
@@ -204,8 +197,8 @@ class Method:
     inverts : bool
         The loss needs T⁻¹: a warning tells of a T that has none.
     gradient : callable or None
-        Of the same arguments, giving each row's loss and its gradient at the logits, where that
-        is cheaper than autograd. Not used where T is learned.
+        The gradient in closed form, see `gradients`; None leaves it to autograd. The methods that
+        invert T are given T⁻¹ there in place of log T.
     """
 
     loss: Loss
@@ -214,22 +207,34 @@ class Method:
     learns: Literal["free", "noise"] | None = None
     whole_batch: bool = False
     inverts: bool = False
-    gradient: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
+    gradient: Callable[..., Any] | None = None
 
 
 METHODS: dict[str, Method] = {
-    "ure": Method(unbiased, inverts=True),
-    "ure-nn": Method(unbiased_non_negative, whole_batch=True, inverts=True),
-    "ure-ga": Method(unbiased_gradient_ascent, whole_batch=True, inverts=True),
-    "fwd": Method(forward, gradient=forward_gradient),
-    "scl-nl": Method(surrogate_log),
-    "scl-exp": Method(surrogate_exp),
-    "dm": Method(discriminative),
-    "dm-unweighted": Method(discriminative_unweighted),
-    "cpe-i": Method(complementary, estimates="q", decoder="l1"),
-    "cpe-f": Method(forward, decoder="l1", gradient=forward_gradient),
-    "cpe-t": Method(forward, decoder="l1", learns="free"),
-    "cpe-n": Method(forward, learns="noise"),
+    "ure": Method(unbiased, inverts=True, gradient=gradients.unbiased),
+    "ure-nn": Method(
+        unbiased_non_negative,
+        whole_batch=True,
+        inverts=True,
+        gradient=gradients.unbiased_non_negative,
+    ),
+    "ure-ga": Method(
+        unbiased_gradient_ascent,
+        whole_batch=True,
+        inverts=True,
+        gradient=gradients.unbiased_gradient_ascent,
+    ),
+    "fwd": Method(forward, gradient=gradients.forward),
+    "scl-nl": Method(surrogate_log, gradient=gradients.surrogate_log),
+    "scl-exp": Method(surrogate_exp, gradient=gradients.surrogate_exp),
+    "dm": Method(discriminative, gradient=gradients.discriminative),
+    "dm-unweighted": Method(
+        discriminative_unweighted, gradient=gradients.discriminative_unweighted
+    ),
+    "cpe-i": Method(complementary, estimates="q", decoder="l1", gradient=gradients.complementary),
+    "cpe-f": Method(forward, decoder="l1", gradient=gradients.forward),
+    "cpe-t": Method(forward, decoder="l1", learns="free", gradient=gradients.forward),
+    "cpe-n": Method(forward, learns="noise", gradient=gradients.forward),
 }
 
 

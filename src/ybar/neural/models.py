@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,14 +24,31 @@ __all__ = ["Dense", "Module"]
 
 _LEVELS = 2**16
 _ALIGNED = 16  # floats in a cache line
+_BUFFERS_KEPT = 4
+
+
+class Layer(NamedTuple):
+    """A layer's outputs and the loss's gradient at them, for all runs and run by run."""
+
+    z: Tensor
+    g: Tensor
+    by_run: Tensor
+    g_by_run: Tensor
+
+    @classmethod
+    def of(cls, n_runs: int, n_out: int, n_rows: int, device: torch.device) -> Layer:
+        """Return buffers for so many rows."""
+        z, g = torch.empty(2, n_runs * n_out, n_rows, device=device).unbind()
+        return cls(z, g, z.view(n_runs, n_out, n_rows), g.view(n_runs, n_out, n_rows))
 
 
 class Dense:
     """Dense networks of one shape, ReLU between layers, trained side by side on the same rows.
 
     The first layers of all runs are one matrix, so that the rows they share go through one
-    product; later layers have a product for each run. Activations are (rows, runs × width). The
-    gradient is written out, into buffers that stay: autograd would allocate and copy.
+    product; later layers have a product for each run. Activations are (runs × width, rows): so the
+    products are fastest, and each run's part is in one piece. The gradient is written out, into
+    buffers that stay: autograd would allocate and copy.
 
     Dropout keeps an entry with a probability that is a multiple of 2⁻¹⁶. Its masks are drawn from
     `seed` and shared by all runs: a run alone draws the same.
@@ -73,8 +90,15 @@ class Dense:
             self.set_weights(run, _first_weights(sizes, np.random.default_rng(run_seed)))
         self.bits = SFC64(seed)
         self.drop = [_in_levels(input_dropout)] + [_in_levels(dropout)] * (len(sizes) - 2)
-        self.activations: list[Tensor] = []
-        self.buffers: dict[Any, Tensor] = {}
+        self.buffers: dict[int, list[Layer]] = {}
+        self.x = torch.empty(0)
+        # Views that every batch needs.
+        self.first_weight, self.first_weight_gradient = (
+            w[0].view(-1, sizes[0]) for w in (self.weight, self.weight_gradient)
+        )
+        self.bias_columns = [bias.unsqueeze(2) for bias in self.bias]
+        self.first_bias = self.bias[0].view(-1, 1)
+        self.first_bias_gradient = self.bias_gradient[0].view(-1)
 
     def parameters(self, first: int, last: int) -> list[Tensor]:
         """Return the tensors of runs first to last - 1, with ``.grad`` where `backward` writes."""
@@ -99,72 +123,63 @@ class Dense:
 
     def forward(self, x: Tensor, train: bool = False) -> Tensor:
         """Return the logits, (runs, rows, K); `x` is overwritten where its entries are dropped."""
-        h = x.flatten(1)
+        x = x.flatten(1)
         if train:
-            self._drop(h, 0, 1)
-        self.activations = [h]
-        n_runs, n_rows = self.n_runs, len(x)
-        for layer, (weight, bias) in enumerate(zip(self.weight, self.bias, strict=True)):
-            n_out = weight.shape[1]
-            z = self._buffer(("z", layer), n_rows, n_runs * n_out)
-            if layer == 0:
-                torch.addmm(bias.view(-1), h, weight.view(-1, weight.shape[2]).t(), out=z)
-            else:
-                for run, (part, out) in enumerate(_by_run(n_runs, h, z)):
-                    torch.addmm(bias[run], part, weight[run].t(), out=out)
-            h = z
-            if layer < len(self.weight) - 1:
-                h.relu_()
-                if train:
-                    self._drop(h, layer + 1, n_runs)
-                self.activations.append(h)
-        return h.view(n_rows, n_runs, -1).transpose(0, 1)
+            self._drop(x.unsqueeze(0), 0)
+        layers = self._layers(len(x))
+        first = layers[0]
+        torch.addmm(self.first_bias, self.first_weight, x.t(), out=first.z)
+        for layer, (before, now) in enumerate(itertools.pairwise(layers), start=1):
+            before.z.relu_()
+            if train:
+                self._drop(before.by_run, layer)
+            weight, bias = self.weight[layer], self.bias_columns[layer]
+            for run in range(self.n_runs):
+                torch.addmm(bias[run], weight[run], before.by_run[run], out=now.by_run[run])
+        self.x = x
+        return layers[-1].by_run.transpose(1, 2)
 
-    def backward(self, gradient: Tensor) -> None:
+    def backward(self, gradient: Tensor, scale: float = 1.0) -> None:
         """Write the gradients, given that of the loss at the logits of the last `forward`."""
-        n_runs, n_rows = self.n_runs, gradient.shape[1]
-        g = gradient.transpose(0, 1).reshape(n_rows, -1)
-        for layer in range(len(self.weight) - 1, -1, -1):
-            h, weight, out = (
-                self.activations[layer],
-                self.weight[layer],
-                self.weight_gradient[layer],
-            )
-            torch.sum(g, 0, out=self.bias_gradient[layer].view(-1))
-            if layer == 0:
-                torch.mm(g.t(), h, out=out.view(-1, out.shape[2]))
-                return
-            before = self._buffer(("g", layer), n_rows, h.shape[1])
-            for run, (g_run, h_run, before_run) in enumerate(_by_run(n_runs, g, h, before)):
-                torch.mm(g_run.t(), h_run, out=out[run])
-                torch.mm(g_run, weight[run], out=before_run)
-            # h is above 0 exactly where ReLU and dropout let through.
-            torch.ops.aten.threshold_backward.grad_input(before, h, 0.0, grad_input=before)
+        layers = self._layers(gradient.shape[1])
+        g_by_run = layers[-1].g_by_run
+        torch.mul(gradient.transpose(1, 2), scale, out=g_by_run)
+        for layer in range(len(layers) - 1, 0, -1):
+            before, weight = layers[layer - 1], self.weight[layer]
+            torch.sum(g_by_run, 2, out=self.bias_gradient[layer])
+            for run in range(self.n_runs):
+                g, h = g_by_run[run], before.by_run[run]
+                torch.mm(g, h.t(), out=self.weight_gradient[layer][run])
+                torch.mm(weight[run].t(), g, out=before.g_by_run[run])
+            # z is above 0 exactly where ReLU and dropout let through.
+            _where_above(before.g, before.z, 0.0, before.g)
             if self.drop[layer]:
-                before *= _scale(self.drop[layer])
-            g = before
+                before.g.mul_(_scale(self.drop[layer]))
+            g_by_run = before.g_by_run
+        torch.sum(layers[0].g, 1, out=self.first_bias_gradient)
+        torch.mm(layers[0].g, self.x, out=self.first_weight_gradient)
 
-    def _drop(self, h: Tensor, layer: int, n_runs: int) -> None:
+    def _drop(self, h: Tensor, layer: int) -> None:
+        """Set entries of h, (runs, ...), to 0 at random, the same for all runs; scale the rest."""
         dropped = self.drop[layer]
         if not dropped:
             return
-        n_rows, width = len(h), h.shape[1] // n_runs
-        raw = np.asarray(self.bits.random_raw(-(-n_rows * width // 4))).view(np.int16)
-        level = self._buffer(("level", layer), n_rows, width)
-        level.copy_(torch.from_numpy(raw[: n_rows * width].reshape(n_rows, width)))
-        by_run = h.view(n_rows, n_runs, width)
-        edge = dropped - _LEVELS / 2 - 0.5
-        # Its name aside, this is "h where level is above the edge, else 0", in one pass.
-        torch.ops.aten.threshold_backward.grad_input(
-            by_run, level.unsqueeze(1).expand_as(by_run), edge, grad_input=by_run
-        )
+        shape = h.shape[1:]
+        n = math.prod(shape)
+        raw = np.asarray(self.bits.random_raw(-(-n // 4))).view(np.int16)[:n]
+        level = torch.from_numpy(raw).to(self.device).float().view(shape).expand_as(h)
+        _where_above(h, level, dropped - _LEVELS / 2 - 0.5, h)
         h *= _scale(dropped)
 
-    def _buffer(self, key: Any, n_rows: int, width: int) -> Tensor:
-        found = self.buffers.get(key)
-        if found is None or len(found) < n_rows:
-            found = self.buffers[key] = torch.empty(n_rows, width, device=self.device)
-        return found[:n_rows]
+    def _layers(self, n_rows: int) -> list[Layer]:
+        """Return the buffers for so many rows, those last used for other numbers being kept."""
+        if n_rows not in self.buffers:
+            if len(self.buffers) >= _BUFFERS_KEPT:
+                self.buffers.pop(next(iter(self.buffers)))
+            self.buffers[n_rows] = [
+                Layer.of(self.n_runs, n_out, n_rows, self.device) for n_out in self.sizes[1:]
+            ]
+        return self.buffers[n_rows]
 
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
@@ -206,9 +221,9 @@ def _scale(dropped: int) -> float:
     return _LEVELS / (_LEVELS - dropped)
 
 
-def _by_run(n_runs: int, *matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Yield each run's columns of matrices that hold the runs side by side."""
-    return zip(*(m.view(len(m), n_runs, -1).unbind(1) for m in matrices), strict=True)
+def _where_above(values: Tensor, level: Tensor, edge: float, out: Tensor) -> None:
+    """Write values where level is above the edge, else 0, in one pass: ReLU's gradient is that."""
+    torch.ops.aten.threshold_backward.grad_input(values, level, edge, grad_input=out)
 
 
 class Module:
@@ -266,11 +281,11 @@ class Module:
         detached: Tensor = logits.detach()
         return detached.unsqueeze(0)
 
-    def backward(self, gradient: Tensor) -> None:
+    def backward(self, gradient: Tensor, scale: float = 1.0) -> None:
         """Fill ``.grad`` of the parameters."""
         for p in self.parameters():
             p.grad = None
-        torch.autograd.backward([self.logits], [gradient[0]])
+        torch.autograd.backward([self.logits], [gradient[0] * scale])
 
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:

@@ -7,7 +7,6 @@ to stop and what to show is up to its caller, `population.follow`.
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -22,10 +21,15 @@ from torch.optim.adam import adam
 
 from .._typing import AnyArray, FloatArray, IntArray
 from .data import Rows
-from .losses import LEARNED, Method
+from .losses import LEARNED
 from .models import Dense, Module
+from .objective import Objective, Run
 
 __all__ = ["Epoch", "Objective", "Recipe", "Run", "Samples", "Stack", "one_thread", "train"]
+
+
+_SETTLED_AT_ONCE = 64
+
 
 class Samples(NamedTuple):
     """One entry for each single complementary label: its row, the label, its weight (mean 1)."""
@@ -33,15 +37,6 @@ class Samples(NamedTuple):
     rows: IntArray
     y_comp: IntArray
     weight: AnyArray | None = None
-
-
-@dataclass(frozen=True)
-class Run:
-    """What tells a run of a population from the others."""
-
-    method: Method
-    learning_rate: float = 1e-3
-    seed: Any = 0
 
 
 @dataclass(frozen=True)
@@ -65,95 +60,6 @@ class Epoch(NamedTuple):
     """Runs whose loss is no longer finite, and the batch at which that happened."""
 
 
-class Objective:
-    """Each run's loss by its own method, the gradient at the logits, and what is learned of T."""
-
-    def __init__(self, runs: Sequence[Run], log_T: FloatArray, device: torch.device) -> None:
-        self.log_T = torch.as_tensor(log_T, dtype=torch.float32, device=device)
-        self.learned: list[Tensor | None] = []
-        for run in runs:
-            start = None
-            if run.method.learns:
-                values = LEARNED[run.method.learns].start(log_T)
-                start = torch.tensor(values, dtype=torch.float32, device=device)
-                start.requires_grad_()
-            self.learned.append(start)
-        self.groups = [
-            (method, [i for i, run in enumerate(runs) if run.method is method])
-            for method in dict.fromkeys(run.method for run in runs)
-        ]
-        self.places = [_as_slice(chosen) for _, chosen in self.groups]
-
-    def log_transition(self, method: Method, chosen: Sequence[int]) -> Tensor:
-        """Return log T as runs of a method have it: one for all, or one for each."""
-        own = [w for w in (self.learned[run] for run in chosen) if w is not None]
-        if method.learns is None:
-            return self.log_T
-        return LEARNED[method.learns].log_T(torch.stack(own), self.log_T)
-
-    def transition(self, run: int) -> FloatArray:
-        """Return T as a run has it now."""
-        with torch.no_grad():
-            for method, chosen in self.groups:
-                if run in chosen:
-                    log_T = self.log_transition(method, [run]).double()
-                    return np.asarray(np.exp(log_T.cpu().numpy()).reshape(self.log_T.shape))
-        raise IndexError(run)
-
-    def parameters_of(self, run: int) -> AnyArray | None:
-        """Return a copy of what a run has learned of T, in the parameters it is learned in."""
-        learned = self.learned[run]
-        return None if learned is None else learned.detach().cpu().numpy().copy()
-
-    def __call__(
-        self, logits: Tensor, y_comp: Tensor, weight: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Return each run's mean loss over the batch, and its gradient at the logits."""
-        parts = [
-            self._of_method(method, chosen, logits[place], y_comp, weight)
-            for (method, chosen), place in zip(self.groups, self.places, strict=True)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        loss, gradient = logits.new_empty(len(logits)), torch.empty_like(logits)
-        for place, (its_loss, its_gradient) in zip(self.places, parts, strict=True):
-            loss[place], gradient[place] = its_loss, its_gradient
-        return loss, gradient
-
-    def _of_method(
-        self,
-        method: Method,
-        chosen: list[int],
-        logits: Tensor,
-        y_comp: Tensor,
-        weight: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:
-        if method.gradient is not None and method.learns is None:
-            rows, gradient = method.gradient(logits, y_comp, self.log_T)
-            if weight is not None:
-                rows, gradient = rows * weight, gradient * weight.unsqueeze(-1)
-            return rows.mean(-1), gradient.div_(len(y_comp))
-        z = logits.detach().requires_grad_()
-        arguments = [z, y_comp, self.log_transition(method, chosen)]
-        if method.whole_batch:
-            mean = method.loss(*arguments, weight)
-        else:
-            rows = method.loss(*arguments)
-            mean = (rows if weight is None else rows * weight).mean(-1)
-        learned = [w for w in (self.learned[run] for run in chosen) if w is not None]
-        gradient, *others = torch.autograd.grad(mean.sum(), [z, *learned])
-        for parameter, its in zip(learned, others, strict=True):
-            parameter.grad = its
-        return mean.detach(), gradient
-
-
-def _as_slice(chosen: list[int]) -> slice | list[int]:
-    """Return evenly spaced indices as a slice, which takes a view where a list takes a copy."""
-    step = chosen[1] - chosen[0] if len(chosen) > 1 else 1
-    evenly = slice(chosen[0], chosen[-1] + 1, step)
-    return evenly if chosen == list(range(chosen[-1] + 1))[evenly] else chosen
-
-
 class Average:
     """A running mean of the weights: each step moves it 1 - decay of the way, more at first."""
 
@@ -165,6 +71,8 @@ class Average:
     @torch.no_grad()
     def update(self) -> None:
         """Take in the weights as they are now."""
+        if not self.mean:
+            return
         self.steps += 1
         share = 1 - min(self.decay, self.steps / (self.steps + 10))
         for mean, parameter in zip(self.mean, self.parameters, strict=True):
@@ -203,21 +111,42 @@ class Group:
     ) -> None:
         self.parameters, self.rate, self.weight_decay = parameters, rate, weight_decay
         self.eps = eps
+        # What torch.optim.Adam(fused=True) ends in. Getting there costs it as much again.
+        there = parameters[0].device.type in ("cpu", "cuda")
+        self.fused = getattr(torch, "_fused_adam_", None) if there else None
         self.first = [torch.zeros_like(p) for p in parameters]
         self.second = [torch.zeros_like(p) for p in parameters]
         self.steps = [torch.zeros((), device=p.device) for p in parameters]
 
     @torch.no_grad()
     def step(self) -> None:
-        """Go a step down ``.grad``, as torch.optim.Adam does; this is what it calls inside."""
+        """Go a step down ``.grad``, as torch.optim.Adam does."""
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        if self.fused is not None:
+            torch._foreach_add_(self.steps, 1)
+            self.fused(
+                self.parameters,
+                gradients,
+                self.first,
+                self.second,
+                [],
+                self.steps,
+                lr=self.rate,
+                beta1=0.9,
+                beta2=0.999,
+                weight_decay=self.weight_decay,
+                eps=self.eps,
+                amsgrad=False,
+                maximize=False,
+            )
+            return
         adam(
             self.parameters,
-            [p.grad for p in self.parameters if p.grad is not None],
+            gradients,
             self.first,
             self.second,
             [],
             self.steps,
-            fused=self.parameters[0].device.type in ("cpu", "cuda"),
             amsgrad=False,
             beta1=0.9,
             beta2=0.999,
@@ -314,27 +243,29 @@ def train(
     for epoch in range(1, recipe.max_epochs + 1):
         started = time.perf_counter()
         total = np.zeros(model.n_runs)
+        objective.settle()
         order = generator.permutation(n)
+        rows_now, y_now = samples.rows[order], y_comp[torch.from_numpy(order).to(device)]
+        weight_now = None if weight is None else weight[torch.from_numpy(order).to(device)]
         with one_thread(), model.randomness():
             for batch, first in enumerate(range(0, n, recipe.batch_size), start=1):
                 if stop.is_set():
                     return
-                chosen = order[first : first + recipe.batch_size]
-                at = torch.from_numpy(chosen).to(device)
-                x = rows.take(samples.rows[chosen])
+                part = slice(first, first + recipe.batch_size)
+                x = rows.take(rows_now[part])
                 logits = model.forward(x, train=True)
-                loss, gradient = objective(
-                    logits, y_comp[at], None if weight is None else weight[at]
+                gradient = objective(
+                    logits, y_now[part], None if weight_now is None else weight_now[part]
                 )
-                model.backward(gradient)
+                model.backward(gradient, 1 / len(x))
                 for group in stack.groups:
                     group.step()
                 stack.average.update()
-                losses = loss.cpu().numpy()
-                total += losses * (len(chosen) / n)
-                if not math.isfinite(losses.sum()):
-                    for run in np.flatnonzero(~np.isfinite(losses)):
-                        failed.setdefault(int(run), batch)
+                if batch % _SETTLED_AT_ONCE == 0 or part.stop >= n:
+                    sums = objective.settle()
+                    total += sums.sum(axis=0) / n
+                    for at, run in np.argwhere(~np.isfinite(sums)):
+                        failed.setdefault(int(run), batch - len(sums) + int(at) + 1)
                     if len(failed) == model.n_runs:
                         break
         with stack.average.in_place():
