@@ -29,6 +29,7 @@ docs: .venv/.package
 
 results: .venv/.package
 	$(BIN)/python benchmarks/paper_knn.py
+	$(BIN)/python benchmarks/paper_networks.py
 	$(BIN)/python benchmarks/update_readme.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,

@@ -23,6 +23,7 @@ from ybar.neural import losses, population, train
 from ybar.neural.data import Rows
 from ybar.neural.evaluate import Reading
 from ybar.neural.models import Dense
+from ybar.neural.objective import Run
 
 N_TRAINING, BATCH = 54_000, 256
 RATES = (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
@@ -47,7 +48,7 @@ class Job:
         """Train one run of `cpe-f` for n epochs, with nothing else around it."""
         recipe = train.Recipe(n, BATCH, weight_decay=1e-4)
         with np.errstate(divide="ignore"):
-            stack = train.Stack(Dense(sizes, [0]), [train.Run(CPE_F)], np.log(self.T), recipe)
+            stack = train.Stack(Dense(sizes, [0]), [Run(CPE_F)], np.log(self.T), recipe)
         rows = Rows(self.mnist.X_train, torch.device("cpu"))
         generator = np.random.default_rng(0)
         return train.train(stack, rows, self.training, recipe, generator, threading.Event())
@@ -55,7 +56,7 @@ class Job:
     def grow(
         self,
         sizes: tuple[int, ...],
-        runs: list[train.Run],
+        runs: list[Run],
         n_epochs: int,
         n_jobs: int = 1,
         watched: tuple[Any, ...] = (),
@@ -233,7 +234,7 @@ def network_loops() -> dict[str, Any]:
 def population_linear() -> dict[str, Any]:
     """30 linear runs (5 rates × 6 methods) as a population against one by one."""
     job = Job()
-    runs = [train.Run(losses.METHODS[m], rate) for m in METHODS for rate in RATES]
+    runs = [Run(losses.METHODS[m], rate) for m in METHODS for rate in RATES]
     n_epochs = 3
 
     def one_by_one() -> None:
@@ -264,7 +265,7 @@ def population_linear() -> dict[str, Any]:
 def population_mlp() -> dict[str, Any]:
     """5 rates of 784-500-10 as a population on 2 threads against one by one on 2 threads."""
     job = Job()
-    runs = [train.Run(CPE_F, rate) for rate in RATES]
+    runs = [Run(CPE_F, rate) for rate in RATES]
     together = min(timed(lambda: job.grow(MLP, runs, 2, 2)) for _ in range(2))
 
     def one_by_one() -> None:
@@ -350,7 +351,7 @@ def network_evaluation() -> dict[str, Any]:
         kept: dict[str, Any] = {}
         whole = timed(
             lambda kept=kept: kept.update(
-                records=job.grow(MLP, [train.Run(CPE_F)], n_epochs, watched=watched)
+                records=job.grow(MLP, [Run(CPE_F)], n_epochs, watched=watched)
             )
         )
         training = sum(kept["records"][0].history["seconds"])

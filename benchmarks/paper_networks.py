@@ -23,8 +23,9 @@ from ybar import ComplementaryNetClassifier, datasets, labels
 from ybar.neural import losses
 from ybar.neural.evaluate import Reading
 from ybar.neural.models import Dense
+from ybar.neural.objective import Run
 from ybar.neural.population import Data, Selection, grow
-from ybar.neural.train import Recipe, Run, Samples
+from ybar.neural.train import Recipe, Samples
 
 COLUMNS = list(itertools.product(("kmnist", "mnist"), ("strong", "uniform")))
 RATES = (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)

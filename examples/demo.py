@@ -26,6 +26,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
 from ybar import (
+    ComplementaryNetClassifier,
     CPEBoostingClassifierCV,
     CPEClassifier,
     CPEKNeighborsClassifierCV,
@@ -72,6 +73,7 @@ def models(T: np.ndarray) -> dict[str, Any]:
         "logistic regression": CPEClassifier(LogisticRegression(max_iter=1000), transition=T),
         "extra trees": CPEClassifier(forest, transition=T),
         "boosting": CPEBoostingClassifierCV(transition=T, random_state=0),
+        "network": ComplementaryNetClassifier(transition=T, max_epochs=200, random_state=0),
         "nearest neighbours": CPEKNeighborsClassifierCV(transition=T, random_state=0),
         "nearest neighbours, likelihood": CPEKNeighborsClassifierCV(
             transition=T, decoder="likelihood", random_state=0

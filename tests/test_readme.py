@@ -17,10 +17,15 @@ import ybar
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+IN_DOCS = [
+    snippet
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    for snippet in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+]
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_every_snippet_of_the_readme_runs_as_printed(snippet, tmp_path):
+@pytest.mark.parametrize("snippet", [*SNIPPETS, *IN_DOCS], ids=range(len(SNIPPETS + IN_DOCS)))
+def test_every_snippet_of_the_readme_and_the_docs_runs_as_printed(snippet, tmp_path):
     command = [sys.executable, "-W", "error", "-c", snippet]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -40,7 +45,7 @@ def test_the_first_snippet_has_at_most_ten_lines_and_learns():
 def test_the_tables_of_the_readme_are_those_of_the_results(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     update = importlib.import_module("update_readme")
-    assert len(update.PLACE.findall(README)) == 2
+    assert len(update.PLACE.findall(README)) == 3
     assert update.filled(README) == README
 
 
@@ -49,7 +54,14 @@ def test_the_examples_in_the_docstrings_are_right(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
     public = getattr(importlib.import_module(name), "__all__", [])
-    assert result.attempted > 0 or not public or name == "ybar.metrics"
+    assert result.attempted > 0 or not public or name in ("ybar.metrics", "ybar.neural")
+
+
+def test_the_convolutional_example_learns():
+    command = [sys.executable, str(ROOT / "examples" / "cnn.py"), "--data", "digits"]
+    done = subprocess.run([*command, "--epochs", "120"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"accuracy ([\d.]+)", done.stdout)[1]) > 0.8
 
 
 def test_the_demo_prints_a_table_and_writes_a_page(tmp_path):

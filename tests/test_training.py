@@ -13,7 +13,8 @@ from ybar.neural import losses, population
 from ybar.neural.data import Rows
 from ybar.neural.evaluate import Reading, log_softmax
 from ybar.neural.models import Dense, Module
-from ybar.neural.train import Average, Recipe, Run, Samples, Stack, train
+from ybar.neural.objective import Run
+from ybar.neural.train import Average, Recipe, Samples, Stack, train
 
 CPU = torch.device("cpu")
 

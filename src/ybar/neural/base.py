@@ -23,10 +23,9 @@ from ..classifiers import Checked, ComplementaryClassifier
 from . import evaluate
 
 if TYPE_CHECKING:
+    from .objective import Run
     from .population import Record
-    from .train import Recipe, Run, Samples
-
-__all__ = ["NetBase"]
+    from .train import Recipe, Samples
 
 Callback: TypeAlias = Callable[[dict[str, Any]], Any]
 
@@ -219,7 +218,7 @@ class NetBase(ComplementaryClassifier):
         """Train a run for each rate on the same rows, and return their records."""
         require("torch", "torch", type(self).__name__)
         from . import losses, population
-        from .train import Run
+        from .objective import Run
 
         method = losses.find(self.method)
         decoder = method.decoder if self.decoder is None else self.decoder

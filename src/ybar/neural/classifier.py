@@ -232,6 +232,7 @@ class ComplementaryNetClassifier(NetBase):
         require("torch", "torch", type(self).__name__)
         from . import losses, population, train
         from .data import Rows
+        from .objective import Run
 
         with self._all_or_nothing():
             rate = _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324)
@@ -245,7 +246,7 @@ class ComplementaryNetClassifier(NetBase):
             generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
             recipe = replace(self._recipe(len(X)), max_epochs=1)
-            runs = [train.Run(method, rate, first)]
+            runs = [Run(method, rate, first)]
             model = self._model(X, checked, runs, masks, _device(self.device))
             with np.errstate(divide="ignore"):
                 stack = train.Stack(model, runs, np.log(checked.T), recipe)

@@ -11,8 +11,6 @@ from torch import Tensor
 
 from .._typing import IntArray
 
-__all__ = ["Rows"]
-
 _EVALUATED_AT_ONCE = 2048
 
 

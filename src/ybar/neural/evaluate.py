@@ -9,8 +9,6 @@ import numpy as np
 from .. import decode, metrics
 from .._typing import AnyArray, FloatArray, IntArray
 
-__all__ = ["Reading", "log_softmax", "scel_losses"]
-
 
 class Reading(NamedTuple):
     """How a network's logits are to be read.

@@ -20,8 +20,6 @@ from torch import Tensor
 from .. import _checks
 from .._typing import AnyArray
 
-__all__ = ["Dense", "Module"]
-
 _LEVELS = 2**16
 _ALIGNED = 16  # floats in a cache line
 _BUFFERS_KEPT = 4

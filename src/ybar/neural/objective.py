@@ -14,8 +14,6 @@ from .._typing import AnyArray, FloatArray
 from . import gradients, losses
 from .losses import LEARNED, Method
 
-__all__ = ["Objective", "Run"]
-
 
 @dataclass(frozen=True)
 class Run:

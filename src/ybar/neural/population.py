@@ -16,9 +16,8 @@ from .._typing import AnyArray, FloatArray, IntArray
 from . import evaluate
 from .data import Rows
 from .models import Dense, Module
-from .train import Epoch, Recipe, Run, Samples, Stack, one_thread, train
-
-__all__ = ["Data", "Record", "Selection", "grow"]
+from .objective import Run
+from .train import Epoch, Recipe, Samples, Stack, one_thread, train
 
 # Products wider than this gain nothing from more columns, and lose where weights leave the cache.
 _WIDEST_STACK = 256

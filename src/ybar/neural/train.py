@@ -25,9 +25,6 @@ from .losses import LEARNED
 from .models import Dense, Module
 from .objective import Objective, Run
 
-__all__ = ["Epoch", "Objective", "Recipe", "Run", "Samples", "Stack", "one_thread", "train"]
-
-
 _SETTLED_AT_ONCE = 64
 
 
