@@ -10,6 +10,7 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -26,6 +27,8 @@ from ybar import (
     transition,
 )
 from ybar.neural import losses
+from ybar.neural.data import Rows
+from ybar.neural.train import batches
 
 METHODS = list(losses.METHODS)
 QUICK = {"hidden_layer_sizes": (50,), "max_epochs": 8, "learning_rate": 0.01, "random_state": 0}
@@ -257,6 +260,43 @@ def test_the_search_gives_the_same_bits_at_any_n_jobs(strong):
             assert np.array_equal(searches[0].cv_results_["scel"], other.cv_results_["scel"])
 
 
+def test_threads_leave_torch_as_it_was_modules_too(strong):
+    X, y_comp, _, _, T = strong
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        found = []
+        for n_jobs in (1, 2, 3):
+            torch.manual_seed(1)
+            state = torch.get_rng_state()
+            search = ComplementaryNetClassifierCV(
+                network=small_module, learning_rates=[0.01, 0.003, 0.001], max_epochs=4,
+                transition=T, batch_size=64, random_state=0, n_jobs=n_jobs,
+            )  # fmt: skip
+            found.append(search.fit(X, y_comp).cv_results_["scel"])
+            dense = ComplementaryNetClassifierCV(
+                hidden_layer_sizes=(300,), learning_rates=[0.01, 0.003, 0.001], max_epochs=4,
+                transition=T, random_state=0, n_jobs=n_jobs,
+            )  # fmt: skip
+            dense.fit(X, y_comp)
+            assert torch.equal(torch.get_rng_state(), state)
+            assert torch.get_num_threads() == 2
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_lazy_modules_are_reproducible(strong):
+    X, y_comp, _, _, T = strong
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    clf = net(network=lambda: torch.nn.LazyLinear(10), transition=T, max_epochs=2)
+    states = [clf.fit(X, y_comp).network_state_ for _ in range(2)]
+    assert all(map(np.array_equal, *states))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_inputs_are_not_changed(strong):
     X, y_comp, _, _, T = strong
     pixels = (X * 255).astype(np.uint8)
@@ -381,6 +421,26 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 2**10)
     assert int(done.stdout) < 400 + 150
 
 
+def test_rows_in_another_order_in_memory_are_not_copied_for_each_batch(strong):
+    X, y_comp, _, _, T = strong
+    tracked = []
+
+    class Watched(np.ndarray):
+        def take(self, *args, **kwargs):
+            tracked.append(args)
+            return super().take(*args, **kwargs)
+
+    expected = net(transition=T).fit(X, y_comp)
+    wide = np.zeros((len(X), 128))
+    wide[:, ::2] = X
+    for other in (np.asfortranarray(X), wide[:, ::2], pd.DataFrame(X)):
+        assert same_bits(net(transition=T).fit(other, y_comp), expected)
+    Rows(np.asfortranarray(X).view(Watched), torch.device("cpu")).take(np.arange(5))
+    assert not tracked
+    Rows(X.view(Watched), torch.device("cpu")).take(np.arange(5))
+    assert tracked
+
+
 class Items(torch.utils.data.Dataset):
     def __init__(self, X):
         self.X = X
@@ -459,11 +519,38 @@ def test_a_module_is_saved_by_the_name_of_its_function(strong, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X_test), clf.predict_proba(X_test))
 
 
+class Unused(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.unused, self.used = torch.nn.Linear(3, 3), torch.nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+def test_a_module_may_have_parts_it_does_not_use(strong):
+    X, y_comp, _, _, T = strong
+    clf = net(network=Unused, transition=T, max_epochs=2).fit(X, y_comp)
+    assert len(clf.network_state_) == 4
+
+
+def test_a_single_row_at_the_end_joins_the_batch_before(strong):
+    X, y_comp, _, _, T = strong
+    n = len(X) - -(-len(X) // 10)
+    clf = net(network=small_cnn, transition=T, max_epochs=1, batch_size=n - 1)
+    assert n % clf.batch_size == 1
+    clf.fit(X.reshape(-1, 8, 8), y_comp)
+    assert [(s.start, s.stop) for s in batches(7, 3)] == [(0, 3), (3, 7)]
+    assert [(s.start, s.stop) for s in batches(6, 3)] == [(0, 3), (3, 6)]
+    assert [(s.start, s.stop) for s in batches(1, 3)] == [(0, 1)]
+
+
 @pytest.mark.parametrize(
     ("network", "text"),
     [
         (lambda: torch.nn.Linear(64, 7), "network must give one output for each of the 10 classes"),
         (lambda: torch.nn.Unflatten(1, (8, 8)), "network must give logits of shape"),
+        (lambda: torch.nn.Linear(63, 10), "network must take batches of the shape of X"),
         (lambda: "no module", "network must be a callable that returns a torch.nn.Module"),
         ("no callable", "network must be a callable that builds"),
     ],
@@ -547,6 +634,66 @@ def test_warm_start_goes_on_from_the_last_fit(strong):
         assert warm.score(X, y_comp) > cold.score(X, y_comp)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden_layer_sizes": (50, 10)},
+        {"hidden_layer_sizes": (8,)},
+        {"hidden_layer_sizes": ()},
+        {"network": small_module},
+        {"classes": list(range(9, -1, -1))},
+    ],
+)
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_going_on_with_another_network_is_refused_in_one_line(change, first, strong):
+    X, y_comp, _, _, T = strong
+    clf = net(transition=T, warm_start=True, classes=list(range(10)))
+    getattr(clf, first)(X, y_comp)
+    clf.set_params(**change)
+    if "classes" not in change or first == "fit":
+        with pytest.raises(ValueError, match="must go on with the same network"):
+            clf.fit(X, y_comp)
+    if "classes" not in change:
+        with pytest.raises(ValueError, match="must go on with the same network"):
+            clf.partial_fit(X, y_comp)
+
+
+@pytest.mark.parametrize(("a", "b"), [("cpe-n", "cpe-t"), ("cpe-t", "cpe-n"), ("cpe-f", "cpe-t")])
+def test_another_way_to_learn_t_starts_afresh(a, b, strong):
+    X, y_comp, _, _, T = strong
+    for how in ("fit", "partial_fit"):
+        clf = net(method=a, transition=T, warm_start=True, classes=range(10))
+        getattr(clf, how)(X, y_comp)
+        clf.set_params(method=b, weight_averaging=0.0, learning_rate=1e-6)
+        getattr(clf, how)(X, y_comp)
+        start = T if b == "cpe-t" else transition.with_uniform_noise(T, losses.FIRST_NOISE)
+        np.testing.assert_allclose(clf.learned_transition_, start, atol=5e-3)
+
+
+def test_partial_fit_checks_what_fit_checks(strong):
+    X, y_comp, _, _, T = strong
+    with pytest.raises(ValueError, match="decoder must be one of"):
+        net(decoder="bogus", classes=range(10)).partial_fit(X, y_comp)
+    names = list("jihgfedcba")
+    frame = pd.DataFrame(T, index=names, columns=names)
+    letters = np.array(sorted(names))[y_comp]
+    with pytest.raises(ValueError, match="transition must have its index named and ordered"):
+        net(transition=frame, classes=sorted(names)).partial_fit(X, letters)
+    singular = np.full((10, 10), 0.1)
+    with pytest.warns(UserWarning, match="T is singular"):
+        net(method="ure", transition=singular, classes=range(10)).partial_fit(X, y_comp)
+
+
+def test_names_of_features_are_forgotten_with_the_frame_that_had_them(strong):
+    X, y_comp, _, _, T = strong
+    clf = net(transition=T, max_epochs=1)
+    clf.fit(pd.DataFrame(X).add_prefix("pixel"), y_comp)
+    assert clf.feature_names_in_[0] == "pixel0"
+    clf.fit(Items(X.astype(np.float32)), y_comp)
+    clf.predict(X)
+    assert not hasattr(clf, "feature_names_in_")
+
+
 # --- when something goes wrong
 
 
@@ -573,6 +720,50 @@ def test_a_loss_that_is_nan_at_once_is_an_error_and_leaves_the_old_model(blobs):
     with pytest.raises(FloatingPointError, match="epoch 1, batch"):
         clf.fit(X, y_comp)
     assert all(map(np.array_equal, weights(clf), before))
+
+
+def test_a_model_that_overflows_is_never_kept(blobs):
+    X, y, y_comp = blobs
+    for method in ("fwd", "cpe-f"):
+        search = ComplementaryNetClassifierCV(
+            method, (16,), learning_rates=[0.01, 1e25], max_epochs=40, batch_size=1000,
+            random_state=0,
+        ).fit(X, y_comp)  # fmt: skip
+        assert search.learning_rate_ == 0.01
+        assert np.mean(search.predict(X) == y) > 0.9
+    with pytest.raises(FloatingPointError, match="no longer finite"):
+        net(learning_rate=1e25, batch_size=1000).fit(X, y_comp)
+    clf = net(learning_rate=1e38, classes=range(3), batch_size=1000, hidden_layer_sizes=())
+    with pytest.raises(FloatingPointError, match="no longer finite"):
+        clf.partial_fit(X, y_comp)
+    assert not hasattr(clf, "coefs_")
+
+
+def test_warnings_point_at_the_call_of_fit(blobs):
+    X, _, y_comp = blobs
+    calls = []
+
+    def turns_nan(logits, y_comp, log_T):
+        calls.append(None)
+        return losses.forward(logits, y_comp, log_T) * (np.nan if len(calls) > 8 else 1.0)
+
+    with pytest.warns(ConvergenceWarning) as caught:
+        net(method=turns_nan).fit(X, y_comp)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda logits, y_comp, log_T: losses.forward(logits, y_comp, log_T).mean(),
+        lambda logits, y_comp, log_T: losses.forward(logits[0], y_comp, log_T),
+        lambda logits, y_comp, log_T: 1.0,
+    ],
+)
+def test_a_method_of_the_wrong_shape_is_told_the_right_one(loss, blobs):
+    X, _, y_comp = blobs
+    with pytest.raises(ValueError, match="method must return the loss of each row"):
+        net(method=loss).fit(X, y_comp)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -231,6 +231,18 @@ def test_runs_are_stacked_by_their_width_alone():
     assert [len(stack) for stack in population.stacks_of(runs[:5], 500)] == [1] * 5
 
 
+def test_equal_methods_are_one_and_others_are_not_mixed_in(job):
+    def mine(logits, y_comp, log_T):
+        return losses.forward(logits, y_comp, log_T)
+
+    rates = (0.01, 0.003)
+    runs = [Run(losses.METHODS["dm"]), *(Run(losses.find(mine), rate) for rate in rates)]
+    found = grown(job, runs)
+    for run, record in zip(runs[1:], found[1:], strict=True):
+        (alone,) = grown(job, [Run(losses.METHODS["fwd"], run.learning_rate)])
+        np.testing.assert_allclose(record.history["scel"], alone.history["scel"], rtol=1e-3)
+
+
 def test_one_run_that_fails_harms_no_other(job):
     def turns_nan(logits, y_comp, log_T):
         return losses.forward(logits, y_comp, log_T) * np.nan

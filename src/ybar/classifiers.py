@@ -162,7 +162,11 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
                 f"n_samples = {n_rows}. Collect more rows or name fewer classes"
             )
-        T = transition.check(self.transition, n_classes, name="transition")
+        return Checked(codes, weights, classes, self._check_transition(classes))
+
+    def _check_transition(self, classes: AnyArray) -> FloatArray:
+        """Return T, in the order of the classes."""
+        T = transition.check(self.transition, len(classes), name="transition")
         for axis in ("index", "columns"):
             names = _checks.frame_names(self.transition, axis)
             if names is not None and names != classes.tolist():
@@ -171,7 +175,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                     f"{_checks.shown(classes.tolist())}; got {_checks.shown(names)}. Reorder it, "
                     "pass classes= in its order, or an array without names"
                 )
-        return Checked(codes, weights, classes, T)
+        return T
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

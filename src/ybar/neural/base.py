@@ -7,6 +7,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -135,6 +136,11 @@ class NetBase(ComplementaryClassifier):
         from . import models, population
         from .data import Rows
 
+        if self.network is None:
+            raise ValueError(
+                "network must be the callable that the classifier was fitted with; got None. Set "
+                "it again, or fit anew"
+            )
         X = self._rows_of(X, reset=False)
         model = models.Module(self.network, 0, _device(self.device))
         model.set_weights(0, self.network_state_)
@@ -152,10 +158,15 @@ class NetBase(ComplementaryClassifier):
                 "X must have a length and rows by index; got an IterableDataset. Pass a Dataset "
                 "with __len__ and __getitem__, or feed its parts to partial_fit"
             )
+        if len(X) < at_least:
+            raise ValueError(
+                f"X must have at least {at_least} rows (n_samples); got a dataset of {len(X)}"
+            )
         first = X[0]
         n = int(np.prod(np.shape(first[0] if isinstance(first, (tuple, list)) else first)))
         if reset:
             self.n_features_in_ = n
+            self.__dict__.pop("feature_names_in_", None)
         elif n != self.n_features_in_:
             raise ValueError(
                 f"X has {n} features, but {type(self).__name__} is expecting "
@@ -213,7 +224,7 @@ class NetBase(ComplementaryClassifier):
         sample_weight: ArrayLike | None,
         rates: Sequence[float],
         n_jobs: int = 1,
-        start: dict[str, Any] | None = None,
+        go_on: bool = False,
     ) -> tuple[Checked, list[Record]]:
         """Train a run for each rate on the same rows, and return their records."""
         require("torch", "torch", type(self).__name__)
@@ -227,6 +238,7 @@ class NetBase(ComplementaryClassifier):
         X = self._rows_of(X, reset=True, at_least=2)
         checked = self._check_fit(X, y, sample_weight)
         _possible(checked, method)
+        start = self._start(checked, method) if go_on else None
         generator = as_generator(self.random_state)
         parts = self._parts(checked, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
@@ -242,7 +254,7 @@ class NetBase(ComplementaryClassifier):
             def tell(record: Record, epoch: int) -> bool:
                 advance(record, epoch, recipe.max_epochs)
                 answers = [call(_news(record, epoch)) for call in self.callbacks or ()]
-                return any(answer is True for answer in answers)
+                return any(isinstance(a, (bool, np.bool_)) and bool(a) for a in answers)
 
             try:
                 records = population.grow(
@@ -269,6 +281,28 @@ class NetBase(ComplementaryClassifier):
                     "kept" + (how_to_go_on if hasattr(self, "warm_start") else "")
                 )
         return checked, records
+
+    def _start(self, checked: Checked, method: Any) -> dict[str, Any]:
+        """Return the weights that the last fit ended with, if they fit."""
+        same_classes = np.array_equal(self.classes_, checked.classes)
+        shapes = [c.shape for c in getattr(self, "coefs_", [])]
+        expected = [] if self.network is not None else list(pairwise(self._sizes(checked)))
+        if not same_classes or shapes != expected:
+            raise ValueError(
+                "warm_start and partial_fit must go on with the same network, features and "
+                f"classes as the last fit: layers {shapes} and classes "
+                f"{_checks.shown(self.classes_.tolist())}; got layers {expected} and classes "
+                f"{_checks.shown(checked.classes.tolist())}. Fit a clone instead"
+            )
+        same_T = getattr(self, "_learns", None) == method.learns
+        return {
+            "weights": self._weights(),
+            "learned": getattr(self, "_learned", None) if same_T else None,
+        }
+
+    def _sizes(self, checked: Checked) -> list[int]:
+        """Return the number of features, of units of each hidden layer, and of classes."""
+        return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(checked.classes)]
 
     def _parts(
         self, checked: Checked, generator: np.random.Generator
@@ -308,9 +342,8 @@ class NetBase(ComplementaryClassifier):
         from .data import Rows
 
         if self.network is None:
-            n_features = int(np.prod(np.shape(X)[1:])) if isinstance(X, np.ndarray) else None
             return models.Dense(
-                [n_features or self.n_features_in_, *self.hidden_layer_sizes, len(checked.classes)],
+                self._sizes(checked),
                 [run.seed for run in runs],
                 dropout=self.dropout,
                 input_dropout=self.input_dropout,
@@ -318,7 +351,16 @@ class NetBase(ComplementaryClassifier):
                 device=device,
             )
         model = models.Module(self.network, runs[0].seed, device)
-        given = model.forward(Rows(X, device).take(np.arange(min(2, len(X))))).shape[2]
+        rows = Rows(X, device).take(np.arange(min(2, len(X))))
+        try:
+            with model.randomness():
+                given = model.forward(rows).shape[2]
+        except RuntimeError as err:
+            reason = " ".join(str(err).split())
+            raise ValueError(
+                f"network must take batches of the shape of X, {tuple(rows.shape)} for two rows; "
+                f"got an error from it: {reason}"
+            ) from err
         if given != len(checked.classes):
             raise ValueError(
                 f"network must give one output for each of the {len(checked.classes)} classes; "
@@ -341,7 +383,7 @@ class NetBase(ComplementaryClassifier):
         self.classes_, self.transition_ = checked.classes, checked.T
         self.estimates_, self.decoder_ = method.estimates, method.decoder
         self._set_weights(record.weights)
-        self.learned_transition_ = checked.T
+        self.learned_transition_, self._learns = checked.T, method.learns
         if method.learns and record.learned is not None and record.transition is not None:
             self.learned_transition_ = record.transition
             self._learned = record.learned
@@ -410,7 +452,7 @@ def paper_settings(method: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, ConvergenceWarning, stacklevel=5)
+    warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
 
 def _is_dataset(X: Any) -> bool:

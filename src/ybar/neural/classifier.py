@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _checks, labels, transition
+from .. import _checks, decode, labels
 from .._encode import check_classes
 from .._extras import require
 from .._random import as_generator
@@ -42,7 +42,8 @@ class ComplementaryNetClassifier(NetBase):
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {None, "l1", "l2", "max", "likelihood"} or callable
-        None is the method's own: "l1" for CPE, else "max", the class of the largest p.
+        None is the method's own: "l1" for "cpe-i", "cpe-f" and "cpe-t", for the others "max", the
+        class of the largest p.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
         complementary label; otherwise the sorted values of y.
@@ -117,6 +118,7 @@ class ComplementaryNetClassifier(NetBase):
     """
 
     _stream: list[AnyArray]
+    _stream_kind: list[Any]
 
     def __init__(
         self,
@@ -196,12 +198,12 @@ class ComplementaryNetClassifier(NetBase):
         """
         with self._all_or_nothing():
             _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324)
-            start = self._start() if self.warm_start and hasattr(self, "classes_") else None
-            checked, (record,) = self._train(
-                X, y, sample_weight, [float(self.learning_rate)], start=start
-            )
+            go_on = bool(self.warm_start) and hasattr(self, "classes_")
+            rates = [float(self.learning_rate)]
+            checked, (record,) = self._train(X, y, sample_weight, rates, go_on=go_on)
             self._keep(checked, record)
-            self.__dict__.pop("_stream", None)
+            for name in ("_stream", "_stream_kind"):
+                self.__dict__.pop(name, None)
         return self
 
     def partial_fit(
@@ -215,6 +217,7 @@ class ComplementaryNetClassifier(NetBase):
 
         Adam's moments and the mean of the weights go on too. Nothing is held out: judge with
         `score` on rows before they are learned. After `fit` it goes on from the fitted weights.
+        Callbacks are not called, and no progress is shown.
 
         Parameters
         ----------
@@ -242,6 +245,8 @@ class ComplementaryNetClassifier(NetBase):
             X = self._rows_of(X, reset=not begun)
             checked = self._check_part(X, y, classes, sample_weight)
             _possible(checked, method)
+            if method.inverts:
+                decode.inverse(checked.T, stacklevel=2)  # for its warning
             entropy = int(as_generator(self.random_state).integers(2**63))
             generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
@@ -250,10 +255,11 @@ class ComplementaryNetClassifier(NetBase):
             model = self._model(X, checked, runs, masks, _device(self.device))
             with np.errstate(divide="ignore"):
                 stack = train.Stack(model, runs, np.log(checked.T), recipe)
-            if hasattr(self, "_stream"):
+            kind = [method.learns or "", recipe.weight_averaging > 0]
+            start = self._start(checked, method) if begun else None
+            if start is not None and getattr(self, "_stream_kind", None) == kind:
                 stack.restore(self._stream)
-            elif begun:
-                start = self._start()
+            elif start is not None:
                 stack.start(start["weights"], start["learned"])
             reading = evaluate.Reading(method.estimates, method.decoder, checked.T)
             record = population.Record(runs[0], reading)
@@ -266,14 +272,17 @@ class ComplementaryNetClassifier(NetBase):
             for epoch in train.train(
                 stack, Rows(X, model.device), samples, recipe, generator, threading.Event()
             ):
-                if epoch.failed:
-                    record.failed = (len(record.history["loss"]) + 1, epoch.failed[0])
+                finite = all(np.isfinite(array).all() for array in model.weights(0))
+                if epoch.failed or not finite:
+                    at = epoch.failed.get(0, epoch.batches)
+                    record.failed = (len(record.history["loss"]) + 1, at)
                     break
                 values = dict.fromkeys(record.history, math.nan) | _LOSS_ONLY
-                values |= {"loss": float(epoch.loss[0]), "seconds": epoch.seconds}
+                loss = epoch.loss[0] / (1 if samples.weight is None else samples.weight.mean())
+                values |= {"loss": float(loss), "seconds": epoch.seconds}
                 record.take(len(record.history["loss"]) + 1, values, stack, 0, how)
             self._keep(checked, record)
-            self._stream = stack.state()
+            self._stream, self._stream_kind = stack.state(), kind
         return self
 
     def _check_part(
@@ -302,11 +311,9 @@ class ComplementaryNetClassifier(NetBase):
                 f"got {len(X)} and {len(codes)}"
             )
         weights = None if sample_weight is None else _checks.weights(sample_weight, len(codes))
-        T = transition.check(self.transition, len(names), name="transition")
-        return Checked(codes, weights, names, T)
-
-    def _start(self) -> dict[str, Any]:
-        return {"weights": self._weights(), "learned": getattr(self, "_learned", None)}
+        if self.decoder is not None:
+            decode.check_method(self.decoder, name="decoder")
+        return Checked(codes, weights, names, self._check_transition(names))
 
 
 _LOSS_ONLY = {"scel": math.nan, "ure": math.nan}

@@ -50,9 +50,9 @@ class Rows:
             kind = np.int64 if native.kind == "u" and native.itemsize > 1 else kind
             self.raw = np.empty((len(rows), *self.X.shape[1:]), kind)
         raw = self.raw[: len(rows)]
-        if raw.dtype == self.X.dtype:
+        if raw.dtype == self.X.dtype and self.X.flags.c_contiguous:
             np.take(self.X, rows, axis=0, out=raw, mode="clip")
-        else:
+        else:  # where take would copy all of X first
             raw[...] = self.X[rows]
         return torch.from_numpy(raw)
 

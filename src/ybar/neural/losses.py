@@ -198,7 +198,8 @@ class Method:
         The loss needs T⁻¹: a warning tells of a T that has none.
     gradient : callable or None
         The gradient in closed form, see `gradients`; None leaves it to autograd. The methods that
-        invert T are given T⁻¹ there in place of log T.
+        invert T are given T⁻¹ there in place of log T. Where T is learned too, the loss must be
+        `forward`.
     """
 
     loss: Loss

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +23,8 @@ from .._typing import AnyArray
 
 _LEVELS = 2**16
 _ALIGNED = 16  # floats in a cache line
-_BUFFERS_KEPT = 4
+_BUFFERS_KEPT = 6
+_GENERATOR = threading.RLock()
 
 
 class Layer(NamedTuple):
@@ -171,13 +173,13 @@ class Dense:
 
     def _layers(self, n_rows: int) -> list[Layer]:
         """Return the buffers for so many rows, those last used for other numbers being kept."""
-        if n_rows not in self.buffers:
+        found = self.buffers.pop(n_rows, None)
+        if found is None:
+            found = [Layer.of(self.n_runs, n_out, n_rows, self.device) for n_out in self.sizes[1:]]
             if len(self.buffers) >= _BUFFERS_KEPT:
                 self.buffers.pop(next(iter(self.buffers)))
-            self.buffers[n_rows] = [
-                Layer.of(self.n_runs, n_out, n_rows, self.device) for n_out in self.sizes[1:]
-            ]
-        return self.buffers[n_rows]
+        self.buffers[n_rows] = found  # the last used come last
+        return found
 
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
@@ -212,7 +214,7 @@ def _first_weights(sizes: Sequence[int], generator: Generator) -> list[AnyArray]
 
 
 def _in_levels(share: float) -> int:
-    return round(share * _LEVELS)
+    return min(round(share * _LEVELS), _LEVELS - 1)
 
 
 def _scale(dropped: int) -> float:
@@ -288,7 +290,8 @@ class Module:
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
         """Lend torch's generator the module's own state, for its first weights and dropout."""
-        with torch.random.fork_rng():
+        # torch has one generator for all threads: only one at a time may stand in for it.
+        with _GENERATOR, torch.random.fork_rng():
             if self.state is None:
                 torch.manual_seed(self.seed)
             else:

@@ -52,7 +52,7 @@ class Objective:
         self.learned: list[Tensor | None] = [None] * len(runs)
         self.parts = []
         for method in dict.fromkeys(run.method for run in runs):
-            chosen = [i for i, run in enumerate(runs) if run.method is method]
+            chosen = [i for i, run in enumerate(runs) if run.method == method]
             learned = slope = None
             if method.learns:
                 start = LEARNED[method.learns].start(log_T)
@@ -124,8 +124,10 @@ class Objective:
         z = logits.detach().requires_grad_()
         if part.method.whole_batch:
             total = part.method.loss(z, y_comp, log_T, weight) * len(y_comp)
+            _check_shape(total, (len(z),))
         else:
             rows = part.method.loss(z, y_comp, log_T)
+            _check_shape(rows, tuple(z.shape[:2]))
             total = (rows if weight is None else rows * weight).sum(-1)
         gradient, *others = torch.autograd.grad(total.sum(), [z] if own is None else [z, own])
         if part.slope is not None:
@@ -145,6 +147,15 @@ class Objective:
                 found[:, part.place] = torch.stack(sums).double().cpu().numpy()
             part.pending = []
         return found
+
+
+def _check_shape(loss: Tensor, shape: tuple[int, ...]) -> None:
+    if not isinstance(loss, Tensor) or tuple(loss.shape) != shape:
+        came = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
+        raise ValueError(
+            "method must return the loss of each row, with the leading dimensions of its logits: "
+            f"shape {shape} here; got {came}. Do not take the mean, and work on the last dimension"
+        )
 
 
 def _sums(method: Method, waiting: list[Any]) -> list[Tensor]:

@@ -64,16 +64,16 @@ class Record:
         self, epoch: int, values: dict[str, float], stack: Stack, run: int, how: Selection
     ) -> None:
         """Add an epoch, and its weights if they are the ones to keep."""
-        for name, value in values.items():
-            self.history[name].append(value)
         better = values[how.criterion] < self.lowest
         if better:
             self.lowest, self.lowest_epoch = values[how.criterion], epoch
         if better or how.select == "last" or not self.weights:
-            self.kept_epoch = epoch
-            self.weights = stack.model.weights(run)
-            self.transition = stack.objective.transition(run)
-            self.learned = stack.objective.parameters_of(run)
+            weights, transition = stack.model.weights(run), stack.objective.transition(run)
+            learned = stack.objective.parameters_of(run)
+            self.kept_epoch, self.weights = epoch, weights
+            self.transition, self.learned = transition, learned
+        for name, value in values.items():
+            self.history[name].append(value)
         if how.patience is not None and epoch - self.lowest_epoch >= how.patience:
             self.done = True
 
@@ -112,17 +112,21 @@ def follow(
     device = stack.model.device
     rows = Rows(data.X, device)
     watched = [(Rows(X, device), measure) for X, measure in data.watched]
+    held_out = at = np.empty(0, dtype=np.intp)
+    if data.validation is not None:
+        held_out, at = np.unique(data.validation.rows, return_inverse=True)
     for epoch in train(stack, rows, data.training, recipe, generator, stop):
         with one_thread():
-            _end_failed(records, epoch, stack)
+            logits = None
+            if data.validation is not None:
+                logits = logits_of(stack.model, rows, held_out)
+            _end_failed(records, epoch, stack, logits)
             alive = [run for run, record in enumerate(records) if not record.done]
             own = [stack.objective.transition(run) for run in range(len(records))]
             values = [
                 {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss
             ]
-            if data.validation is not None:
-                distinct, at = np.unique(data.validation.rows, return_inverse=True)
-                logits = logits_of(stack.model, rows, distinct)
+            if data.validation is not None and logits is not None:
                 for run in alive:
                     values[run] |= evaluate.held_out(
                         logits[run],
@@ -148,11 +152,14 @@ def follow(
         yield
 
 
-def _end_failed(records: Sequence[Record], epoch: Epoch, stack: Stack) -> None:
-    """End runs whose loss, or whose weights after the last step, are no longer finite."""
+def _end_failed(
+    records: Sequence[Record], epoch: Epoch, stack: Stack, logits: AnyArray | None
+) -> None:
+    """End runs whose loss, weights or held-out logits are no longer finite."""
     for run, record in enumerate(records):
         batch = epoch.failed.get(run)
-        if batch is None and not all(np.isfinite(w).all() for w in stack.model.weights(run)):
+        arrays = stack.model.weights(run) if logits is None else [logits[run]]
+        if batch is None and not all(np.isfinite(array).all() for array in arrays):
             batch = epoch.batches
         if batch is not None and not record.done:
             record.failed, record.done = (epoch.epoch, batch), True

@@ -41,7 +41,8 @@ patience, device, random_state, verbose, callbacks :
     ----------
     cv_results_ : dict
         ``param_learning_rate``, ``scel``, ``scel_std_error``, ``ure`` and scikit-learn's
-        ``params``, ``mean_test_score``, ``rank_test_score``; infinite where training failed.
+        ``params``, ``mean_test_score``, ``rank_test_score``; infinite where training failed before
+        there was an epoch to keep.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     learning_rate_ : float
     histories_ : dict
@@ -139,7 +140,7 @@ patience, device, random_state, verbose, callbacks :
         """
         with self._all_or_nothing():
             given = _PAPER_RATES if self.learning_rates is None else self.learning_rates
-            rates = _path.check_candidates(given, "learning_rates", float)
+            rates = list(dict.fromkeys(_path.check_candidates(given, "learning_rates", float)))
             _checks.n_jobs(self.n_jobs)
             if self.validation_fraction == 0:
                 raise ValueError(

@@ -7,6 +7,7 @@ to stop and what to show is up to its caller, `population.follow`.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -118,16 +119,23 @@ class Group:
     @torch.no_grad()
     def step(self) -> None:
         """Go a step down ``.grad``, as torch.optim.Adam does."""
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        live = [i for i, p in enumerate(self.parameters) if p.grad is not None]
+        parameters, first, second, steps = (
+            [those[i] for i in live]
+            for those in (self.parameters, self.first, self.second, self.steps)
+        )
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        if not gradients:
+            return
         if self.fused is not None:
-            torch._foreach_add_(self.steps, 1)
+            torch._foreach_add_(steps, 1)
             self.fused(
-                self.parameters,
+                parameters,
                 gradients,
-                self.first,
-                self.second,
+                first,
+                second,
                 [],
-                self.steps,
+                steps,
                 lr=self.rate,
                 beta1=0.9,
                 beta2=0.999,
@@ -138,12 +146,12 @@ class Group:
             )
             return
         adam(
-            self.parameters,
+            parameters,
             gradients,
-            self.first,
-            self.second,
+            first,
+            second,
             [],
-            self.steps,
+            steps,
             amsgrad=False,
             beta1=0.9,
             beta2=0.999,
@@ -245,10 +253,9 @@ def train(
         rows_now, y_now = samples.rows[order], y_comp[torch.from_numpy(order).to(device)]
         weight_now = None if weight is None else weight[torch.from_numpy(order).to(device)]
         with one_thread(), model.randomness():
-            for batch, first in enumerate(range(0, n, recipe.batch_size), start=1):
+            for batch, part in enumerate(batches(n, recipe.batch_size), start=1):
                 if stop.is_set():
                     return
-                part = slice(first, first + recipe.batch_size)
                 x = rows.take(rows_now[part])
                 logits = model.forward(x, train=True)
                 gradient = objective(
@@ -271,28 +278,24 @@ def train(
             return
 
 
-_threads = threading.Lock()
-_inside = 0
-_before = 1
-
-
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Have torch use one thread in here, and as many as before when the last one has left.
+    """Have torch use one thread in here (its setting is this thread's own), and then as before.
 
     Sums do not depend on the number of cores then, and runs side by side do not wait for one
     another's threads.
     """
-    global _inside, _before
-    with _threads:
-        if _inside == 0:
-            _before = torch.get_num_threads()
-        _inside += 1
-        torch.set_num_threads(1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         yield
     finally:
-        with _threads:
-            _inside -= 1
-            if _inside == 0:
-                torch.set_num_threads(_before)
+        torch.set_num_threads(before)
+
+
+def batches(n: int, size: int) -> list[slice]:
+    """Return n rows in parts of a size, a single row at the end joining those before it."""
+    starts = list(range(0, n, size))
+    if len(starts) > 1 and n - starts[-1] == 1:
+        starts.pop()  # batch normalisation cannot do with one
+    return [slice(a, b) for a, b in itertools.pairwise([*starts, n])]
