@@ -119,7 +119,7 @@ def products(sizes: tuple[int, ...]) -> float:
 def network_epoch() -> dict[str, Any]:
     """Time a whole epoch of 784-500-10 on one thread against its matrix products alone."""
     job, alone, whole = Job(), [], []
-    for epoch in job.epochs(MLP, 8):
+    for epoch in job.epochs(MLP, 16):
         whole.append(epoch.seconds)
         alone.append(products(MLP))
     floating = sum(2 * N_TRAINING * a * b * (2 + (a != 784)) for a, b in itertools.pairwise(MLP))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor
 from .._typing import IntArray
 
 _EVALUATED_AT_ONCE = 2048
+_BYTES_AT_ONCE = 2**22
 
 
 class Rows:
@@ -27,6 +28,7 @@ class Rows:
         self.is_array = isinstance(X, np.ndarray)
         self.raw = np.empty((0,))
         self.buffer = torch.empty(0)
+        self._at_once = 0  # rows that make a block of a good size; known after the first
 
     def __len__(self) -> int:
         return len(self.X)
@@ -36,11 +38,9 @@ class Rows:
         raw = self._take_array(rows) if self.is_array else self._take_items(rows)
         if len(self.buffer) < len(raw):
             self.buffer = torch.empty(raw.shape, dtype=torch.float32)
-        batch = self.buffer[: len(raw)]
+        batch = self.buffer[: len(raw)].copy_(raw)
         if raw.dtype == torch.uint8:
-            torch.mul(raw, 1 / 255, out=batch)
-        else:
-            batch.copy_(raw)
+            batch *= 1 / 255
         return batch.to(self.device)
 
     def _take_array(self, rows: IntArray) -> Tensor:
@@ -61,6 +61,22 @@ class Rows:
         return torch.stack(
             [torch.as_tensor(i[0] if isinstance(i, (tuple, list)) else i) for i in items]
         )
+
+    def batches(self, rows: IntArray, parts: Sequence[slice]) -> Iterator[Tensor]:
+        """Yield ``rows[part]`` for each part, fetching several at once where they are small.
+
+        Parts must follow one another. A batch may be overwritten by its user.
+        """
+        waiting = list(parts)
+        while waiting:
+            n = max(1, self._at_once // max(1, waiting[0].stop - waiting[0].start))
+            now, waiting = waiting[:n], waiting[n:]
+            first = now[0].start
+            block = self.take(rows[first : now[-1].stop])
+            if self._at_once == 0:
+                self._at_once = max(1, _BYTES_AT_ONCE // (4 * max(1, block[0].numel())))
+            for part in now:
+                yield block[part.start - first : part.stop - first]
 
     def blocks(
         self, rows: IntArray, size: int = _EVALUATED_AT_ONCE

@@ -253,10 +253,11 @@ def train(
         rows_now, y_now = samples.rows[order], y_comp[torch.from_numpy(order).to(device)]
         weight_now = None if weight is None else weight[torch.from_numpy(order).to(device)]
         with one_thread(), model.randomness():
-            for batch, part in enumerate(batches(n, recipe.batch_size), start=1):
+            parts = batches(n, recipe.batch_size)
+            fetched = zip(parts, rows.batches(rows_now, parts), strict=True)
+            for batch, (part, x) in enumerate(fetched, start=1):
                 if stop.is_set():
                     return
-                x = rows.take(rows_now[part])
                 logits = model.forward(x, train=True)
                 gradient = objective(
                     logits, y_now[part], None if weight_now is None else weight_now[part]
