@@ -221,7 +221,7 @@ def test_at_the_end_members_have_the_accuracy_and_the_choice_of_runs_alone(job):
 
 def test_runs_are_stacked_by_their_width_alone():
     runs = [Run(losses.METHODS[m], rate) for m in METHODS[:6] for rate in (1e-3, 5e-4, 1e-4)] * 2
-    stacks = population.stacks_of(runs, 10)
+    stacks = population.stacks_of(runs, 20)
     assert [len(stack) for stack in stacks] == [18, 18]
     assert sorted(i for stack in stacks for i in stack) == list(range(36))
     for stack in stacks:

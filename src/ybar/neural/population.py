@@ -20,7 +20,7 @@ from .objective import Run
 from .train import Epoch, Recipe, Samples, Stack, one_thread, train
 
 # Products wider than this gain nothing from more columns, and lose where weights leave the cache.
-_WIDEST_STACK = 256
+_WIDEST_STACK = 512
 
 
 class Data(NamedTuple):
