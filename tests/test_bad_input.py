@@ -810,7 +810,7 @@ CASES = [
     pytest.param(
         lambda: net().fit(np.zeros((60, 2, 2)), Y),
         ValueError,
-        ["Found array with dim 3", "is expecting <= 2"],
+        ["Found array with dim 3", "dim <= 2 is required"],
         id="net-images-without-a-network",
     ),
     pytest.param(

@@ -19,10 +19,10 @@ CLASSIFIERS = [
     CPEClassifier(RandomForestClassifier(n_estimators=5, random_state=0)),
     CPEKNeighborsClassifierCV(),
     CPEBoostingClassifierCV(n_estimators=[5, 10], learning_rates=[0.1]),
-    ComplementaryNetClassifier(max_epochs=5),
-    ComplementaryNetClassifier("cpe-i", (), max_epochs=5),
+    ComplementaryNetClassifier(hidden_layer_sizes=(20,), max_epochs=3),
+    ComplementaryNetClassifier("cpe-i", (), max_epochs=3),
     ComplementaryNetClassifierCV(
-        learning_rates=[0.01, 0.001], hidden_layer_sizes=(10,), max_epochs=5
+        learning_rates=[0.01, 0.001], hidden_layer_sizes=(10,), max_epochs=2
     ),
 ]
 

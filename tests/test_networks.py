@@ -402,10 +402,10 @@ import resource, sys
 import numpy as np
 from ybar import ComplementaryNetClassifier
 import torch
-X = np.lib.format.open_memmap(sys.argv[1], mode="w+", dtype=np.uint8, shape=(200_000, 2_000))
+X = np.lib.format.open_memmap(sys.argv[1], mode="w+", dtype=np.uint8, shape=(60_000, 2_000))
 X.flush(); del X
-X = np.load(sys.argv[1], mmap_mode="r")  # 400 MB of pixels, 1.6 GB as floats
-y = np.arange(200_000) % 3
+X = np.load(sys.argv[1], mmap_mode="r")  # 120 MB of pixels, 480 MB as floats
+y = np.arange(60_000) % 3
 clf = ComplementaryNetClassifier(hidden_layer_sizes=(), max_epochs=1, random_state=0)
 clf.fit(X[:2_000], y[:2_000])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -417,8 +417,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 2**10)
         [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
     )
     path.unlink()
-    # Pages of the map count while they are cached, and may: the file's 400 MB, and little else.
-    assert int(done.stdout) < 400 + 150
+    # Pages of the map count while they are cached, and may: the file's 120 MB, and little else.
+    assert int(done.stdout) < 120 + 100
 
 
 def test_rows_in_another_order_in_memory_are_not_copied_for_each_batch(strong):

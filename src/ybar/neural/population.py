@@ -21,6 +21,7 @@ from .train import Epoch, Recipe, Samples, Stack, one_thread, train
 
 # Products wider than this gain nothing from more columns, and lose where weights leave the cache.
 _WIDEST_STACK = 512
+_SECONDS_BETWEEN_LOOKS = 0.1
 
 
 class Data(NamedTuple):
@@ -204,8 +205,10 @@ def take_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading
         for thread in threads:
             thread.start()
         try:
+            # In short waits: a signal may wake another thread, and this one must see Ctrl-C.
             for thread in threads:
-                thread.join()
+                while thread.is_alive():
+                    thread.join(_SECONDS_BETWEEN_LOOKS)
         except BaseException:
             stop.set()
             for thread in threads:
