@@ -37,12 +37,13 @@ FIRST_NOISE = 0.3
 
 def forward(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     """Return -log (Tᵀp)[ȳ], the forward correction; ``fwd`` and ``cpe-f`` share it."""
-    return -(logits.log_softmax(-1) + _columns(log_T, y_comp)).logsumexp(-1)
+    log_p = _classes_first(logits).log_softmax(-2)
+    return -(log_p + log_T.index_select(-1, y_comp)).logsumexp(-2)
 
 
 def complementary(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
     """Return -log p[ȳ], p standing for q: ``cpe-i`` learns the complementary labels as they are."""
-    return -_of_label(logits.log_softmax(-1), y_comp)
+    return -_of_label(_classes_first(logits).log_softmax(-2), y_comp)
 
 
 def surrogate_log(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
@@ -50,25 +51,26 @@ def surrogate_log(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # n
 
     1 - p[ȳ] is the sum of the other classes' p. With uniform T this is ``fwd`` less log(K-1).
     """
-    others = logits.log_softmax(-1).scatter(-1, _index(logits, y_comp), -torch.inf)
-    return -others.logsumexp(-1)
+    log_p = _classes_first(logits).log_softmax(-2)
+    return -log_p.scatter(-2, _index(log_p, y_comp), -torch.inf).logsumexp(-2)
 
 
 def surrogate_exp(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
     """Return exp(p[ȳ]), of the surrogate complementary losses (``scl-exp``)."""
-    return _of_label(logits.softmax(-1), y_comp).exp()
+    return _of_label(_classes_first(logits).softmax(-2), y_comp).exp()
 
 
 def discriminative_unweighted(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
     """Return -log s[ȳ] with r = 1 - p and s = softmax(r) (``dm-unweighted``)."""
-    return -_of_label((1 - logits.softmax(-1)).log_softmax(-1), y_comp)
+    r = 1 - _classes_first(logits).softmax(-2)
+    return -_of_label(r.log_softmax(-2), y_comp)
 
 
 def discriminative(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
     """Return -(1 + r[ȳ]/(K-1)) log s[ȳ] with r = 1 - p and s = softmax(r) (``dm``, weighted)."""
-    r = 1 - logits.softmax(-1)
+    r = 1 - _classes_first(logits).softmax(-2)
     weight = 1 + _of_label(r, y_comp) / (logits.shape[-1] - 1)
-    return -weight * _of_label(r.log_softmax(-1), y_comp)
+    return -weight * _of_label(r.log_softmax(-2), y_comp)
 
 
 def unbiased_parts(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
@@ -107,17 +109,18 @@ def unbiased_gradient_ascent(
     return torch.where((parts < 0).any(-1), -parts.clamp(max=0).sum(-1), parts.sum(-1))
 
 
-def _columns(log_T: Tensor, y_comp: Tensor) -> Tensor:
-    """Return log T[:, ȳ] of each row, (..., B, K)."""
-    return log_T.index_select(-1, y_comp).transpose(-1, -2)
+def _classes_first(logits: Tensor) -> Tensor:
+    """Return (..., K, B): the order in memory of a dense network's logits, and the faster one."""
+    return logits.transpose(-1, -2)
 
 
-def _index(logits: Tensor, y_comp: Tensor) -> Tensor:
-    return y_comp.expand(logits.shape[:-1]).unsqueeze(-1)
+def _index(values: Tensor, y_comp: Tensor) -> Tensor:
+    return y_comp.expand(*values.shape[:-2], 1, -1)
 
 
 def _of_label(values: Tensor, y_comp: Tensor) -> Tensor:
-    return values.gather(-1, _index(values, y_comp)).squeeze(-1)
+    """Return each row's entry at its label, of values with classes first."""
+    return values.gather(-2, _index(values, y_comp)).squeeze(-2)
 
 
 def _mean(parts: Tensor, weight: Tensor | None) -> Tensor:

@@ -162,7 +162,7 @@ def _sums(method: Method, waiting: list[Any]) -> list[Tensor]:
     """Return each batch's sum of losses, (runs,), from its logits, labels, weights and log T."""
     logits, y_comp, weight, log_T = zip(*waiting, strict=True)
     if method.learns is None:
-        together = torch.cat(logits, 2).transpose(1, 2)
+        together = torch.cat(logits, 2).transpose(1, 2)  # still classes first in memory
         rows = method.loss(together, torch.cat(y_comp), log_T[0])
     else:  # each batch had another T
         batches = zip((z.transpose(1, 2) for z in logits), y_comp, log_T, strict=True)

@@ -244,6 +244,7 @@ def train(
     n, device = len(samples.rows), model.device
     y_comp = torch.from_numpy(samples.y_comp).to(device)
     weight = None if samples.weight is None else torch.from_numpy(samples.weight).float().to(device)
+    settled_at_once = max(4, _SETTLED_AT_ONCE // model.n_runs)
     failed: dict[int, int] = {}
     for epoch in range(1, recipe.max_epochs + 1):
         started = time.perf_counter()
@@ -266,7 +267,7 @@ def train(
                 for group in stack.groups:
                     group.step()
                 stack.average.update()
-                if batch % _SETTLED_AT_ONCE == 0 or part.stop >= n:
+                if batch % settled_at_once == 0 or part.stop >= n:
                     sums = objective.settle()
                     total += sums.sum(axis=0) / n
                     for at, run in np.argwhere(~np.isfinite(sums)):
