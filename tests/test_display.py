@@ -27,6 +27,7 @@ def _close_figures():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    pyplot.close("all")  # examples in docstrings, run by other tests, leave theirs open
     yield
     pyplot.close("all")
 
