@@ -21,7 +21,7 @@ from .._extras import require
 from .._random import as_generator
 from .._typing import AnyArray, FloatArray, IntArray, Seed
 from ..classifiers import Checked, ComplementaryClassifier
-from . import evaluate
+from . import evaluate, settings
 
 if TYPE_CHECKING:
     from .objective import Run
@@ -142,7 +142,7 @@ class NetBase(ComplementaryClassifier):
                 "it again, or fit anew"
             )
         X = self._rows_of(X, reset=False)
-        model = models.Module(self.network, 0, _device(self.device))
+        model = models.Module(self.network, 0, settings.device(self.device))
         model.set_weights(0, self.network_state_)
         logits = population.logits_of(model, Rows(X, model.device), np.arange(len(X)))
         return np.asarray(logits[0])
@@ -177,46 +177,6 @@ class NetBase(ComplementaryClassifier):
     def _takes_images(self) -> bool:
         return self.network is not None
 
-    def _check_params(self) -> None:
-        """Refuse settings that make no sense, before any work is done."""
-        for name in ("dropout", "input_dropout", "weight_averaging"):
-            value = _checks.number(getattr(self, name), name, "a number from 0 to below 1", 0, 1)
-            if value == 1:
-                raise ValueError(f"{name} must be a number from 0 to below 1; got 1")
-        _checks.number(self.weight_decay, "weight_decay", "a number of at least 0", 0)
-        _checks.whole_number(self.batch_size, "batch_size", 1)
-        for name in ("max_epochs", "patience"):
-            if getattr(self, name) is not None:
-                _checks.whole_number(getattr(self, name), name, 1)
-        for name, allowed in (("select", ("best", "last")), ("criterion", ("scel", "ure"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name} must be {allowed[0]!r} or {allowed[1]!r}; got "
-                    f"{_checks.shown(getattr(self, name))}"
-                )
-        if self.network is not None and not callable(self.network):
-            raise ValueError(
-                "network must be a callable that builds a torch.nn.Module with an output for each "
-                f"class; got {_checks.shown(self.network)}. Write network=lambda: ..., or pass a "
-                "function or a class"
-            )
-        callbacks = [] if self.callbacks is None else self.callbacks
-        if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
-            raise ValueError(
-                "callbacks must be a list of callables, each called with a dict after each epoch; "
-                f"got {_checks.shown(self.callbacks)}"
-            )
-        sizes = self.hidden_layer_sizes
-        sizes = list(sizes) if isinstance(sizes, (list, tuple, np.ndarray)) else [None]
-        for size in sizes:
-            if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
-                raise ValueError(
-                    "hidden_layer_sizes must be a tuple of whole numbers of at least 1, () for a "
-                    f"linear model; got {_checks.shown(self.hidden_layer_sizes)}"
-                )
-        if not isinstance(self.verbose, (bool, np.bool_)):
-            raise ValueError(f"verbose must be True or False; got {_checks.shown(self.verbose)}")
-
     def _train(
         self,
         X: Any,
@@ -233,8 +193,8 @@ class NetBase(ComplementaryClassifier):
 
         method = losses.find(self.method)
         decoder = method.decoder if self.decoder is None else self.decoder
-        self._check_params()
-        device = _device(self.device)
+        settings.check(self)
+        device = settings.device(self.device)
         X = self._rows_of(X, reset=True, at_least=2)
         checked = self._check_fit(X, y, sample_weight)
         _possible(checked, method)
@@ -435,22 +395,6 @@ class NetBase(ComplementaryClassifier):
         return tags
 
 
-def paper_settings(method: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what the paper sets, but for the learning rate and what is given."""
-    by_scel = isinstance(method, str) and method.startswith("cpe")
-    settings = {
-        "weight_decay": 1e-4,
-        "batch_size": 256,
-        "max_epochs": 300,
-        "dropout": 0.0,
-        "input_dropout": 0.0,
-        "weight_averaging": 0.0,
-        "select": "last",
-        "criterion": "scel" if by_scel else "ure",
-    }
-    return settings | given
-
-
 def _warn(text: str) -> None:
     warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
@@ -458,27 +402,6 @@ def _warn(text: str) -> None:
 def _is_dataset(X: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(X, torch.utils.data.Dataset)
-
-
-def _device(name: str) -> Any:
-    torch = require("torch", "torch", "ComplementaryNetClassifier")
-    there = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if name == "auto":
-        name = next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
-    if not isinstance(name, str) or name not in there:
-        raise ValueError(
-            f"device must be 'auto', 'cpu', 'cuda' or 'mps'; got {_checks.shown(name)}"
-        )
-    if not there[name]:
-        found = ", ".join(repr(kind) for kind, is_there in there.items() if is_there)
-        raise ValueError(
-            f"device must be one that this machine has ({found}); got {name!r}. Use device='auto'"
-        )
-    return torch.device(name)
 
 
 def _possible(checked: Checked, method: Any) -> None:
@@ -519,7 +442,7 @@ def _blocks(X: Any) -> Iterator[AnyArray]:
         else:
             from .data import Rows
 
-            block = Rows(X, _device("cpu")).take(rows).numpy()
+            block = Rows(X, settings.device("cpu")).take(rows).numpy()
         yield block.reshape(len(block), -1)
 
 

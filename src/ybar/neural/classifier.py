@@ -18,8 +18,8 @@ from .._random import as_generator
 from .._typing import AnyArray, Seed
 from ..classifiers import Checked
 from ..decode import Method as Decoder
-from . import evaluate
-from .base import Callback, NetBase, _device, _possible, paper_settings
+from . import evaluate, settings
+from .base import Callback, NetBase, _possible
 
 __all__ = ["ComplementaryNetClassifier"]
 
@@ -177,7 +177,7 @@ class ComplementaryNetClassifier(NetBase):
         paper chooses the learning rate (`ComplementaryNetClassifierCV.paper`), by SCEL for CPE
         and by URE for the others.
         """
-        return cls(method, **paper_settings(method, params))
+        return cls(method, **settings.paper(method, params))
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on complementary labels.
@@ -240,7 +240,7 @@ class ComplementaryNetClassifier(NetBase):
         with self._all_or_nothing():
             rate = _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324)
             method = losses.find(self.method)
-            self._check_params()
+            settings.check(self)
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             checked = self._check_part(X, y, classes, sample_weight)
@@ -252,7 +252,7 @@ class ComplementaryNetClassifier(NetBase):
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
             recipe = replace(self._recipe(len(X)), max_epochs=1)
             runs = [Run(method, rate, first)]
-            model = self._model(X, checked, runs, masks, _device(self.device))
+            model = self._model(X, checked, runs, masks, settings.device(self.device))
             with np.errstate(divide="ignore"):
                 stack = train.Stack(model, runs, np.log(checked.T), recipe)
             kind = [method.learns or "", recipe.weight_averaging > 0]

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from .. import _checks, _path
 from .._typing import FloatArray, Seed
 from ..decode import Method as Decoder
-from .base import Callback, NetBase, paper_settings
+from . import settings
+from .base import Callback, NetBase
 
 __all__ = ["ComplementaryNetClassifierCV"]
 
@@ -122,7 +123,7 @@ patience, device, random_state, verbose, callbacks :
     @classmethod
     def paper(cls, method: Any = "cpe-f", **params: Any) -> Self:
         """Return a search with the paper's settings and rates, but for what is given."""
-        return cls(method, **paper_settings(method, params))
+        return cls(method, **settings.paper(method, params))
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train with every learning rate and keep the best.

@@ -107,8 +107,16 @@ class Group:
     def __init__(
         self, parameters: list[Tensor], rate: float, weight_decay: float = 0.0, eps: float = 1e-8
     ) -> None:
-        self.parameters, self.rate, self.weight_decay = parameters, rate, weight_decay
-        self.eps = eps
+        self.parameters = parameters
+        self.settings: dict[str, Any] = {
+            "lr": rate,
+            "beta1": 0.9,
+            "beta2": 0.999,
+            "weight_decay": weight_decay,
+            "eps": eps,
+            "amsgrad": False,
+            "maximize": False,
+        }
         # What torch.optim.Adam(fused=True) ends in. Getting there costs it as much again.
         there = parameters[0].device.type in ("cpu", "cuda")
         self.fused = getattr(torch, "_fused_adam_", None) if there else None
@@ -127,39 +135,12 @@ class Group:
         gradients = [p.grad for p in parameters if p.grad is not None]
         if not gradients:
             return
-        if self.fused is not None:
+        tensors: tuple[list[Any], ...] = (parameters, gradients, first, second, [], steps)
+        if self.fused is None:
+            adam(*tensors, **self.settings)
+        else:
             torch._foreach_add_(steps, 1)
-            self.fused(
-                parameters,
-                gradients,
-                first,
-                second,
-                [],
-                steps,
-                lr=self.rate,
-                beta1=0.9,
-                beta2=0.999,
-                weight_decay=self.weight_decay,
-                eps=self.eps,
-                amsgrad=False,
-                maximize=False,
-            )
-            return
-        adam(
-            parameters,
-            gradients,
-            first,
-            second,
-            [],
-            steps,
-            amsgrad=False,
-            beta1=0.9,
-            beta2=0.999,
-            lr=self.rate,
-            weight_decay=self.weight_decay,
-            eps=self.eps,
-            maximize=False,
-        )
+            self.fused(*tensors, **self.settings)
 
 
 class Stack:
