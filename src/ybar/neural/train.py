@@ -135,7 +135,7 @@ class Group:
         gradients = [p.grad for p in parameters if p.grad is not None]
         if not gradients:
             return
-        tensors: tuple[list[Any], ...] = (parameters, gradients, first, second, [], steps)
+        tensors: Any = (parameters, gradients, first, second, [], steps)
         if self.fused is None:
             adam(*tensors, **self.settings)
         else:
