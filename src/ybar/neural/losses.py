@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -280,6 +280,25 @@ def find(method: str | Loss | Method) -> Method:
             )
         return METHODS[method]
     return _of_callable(method)
+
+
+def assuming(method: Method, T: FloatArray) -> Method:
+    """Return a method whose loss is told T, whatever T the training is given.
+
+    The paper's baselines assume uniform T in the unbiased risk where the labels have another.
+    """
+    with np.errstate(divide="ignore"):
+        log_T = torch.as_tensor(np.log(T), dtype=torch.float32)
+
+    def loss(logits: Tensor, y_comp: Tensor, _: Tensor, *weight: Tensor) -> Tensor:
+        return method.loss(logits, y_comp, log_T, *weight)
+
+    def gradient(logits: Tensor, y_comp: Tensor, _: Tensor, *weight: Tensor) -> Any:
+        given = inverse(log_T) if method.inverts else log_T
+        return method.gradient(logits, y_comp, given, *weight)  # type: ignore[misc]
+
+    closed = None if method.gradient is None else gradient
+    return replace(method, loss=loss, gradient=closed, inverts=False)
 
 
 def _of_callable(loss: Any, **settings: Any) -> Method:

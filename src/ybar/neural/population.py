@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ _WIDEST_STACK = 512
 _SECONDS_BETWEEN_LOOKS = 0.1
 
 
+Measure: TypeAlias = "Callable[[AnyArray, Record, FloatArray], dict[str, float]]"
+
+
 class Data(NamedTuple):
     """What all runs of a population see."""
 
@@ -31,8 +34,10 @@ class Data(NamedTuple):
     training: Samples
     validation: Samples | None
     T: FloatArray
-    watched: tuple[tuple[Any, Callable[[AnyArray, int, FloatArray], dict[str, float]]], ...] = ()
-    """(X, function of (logits, run, T of the run)): more to record of each epoch."""
+    watched: tuple[tuple[Any, Measure], ...] = ()
+    """(X, function of (logits, record, T of the run)): more to record of each epoch."""
+    held_out: Measure | None = None
+    """The same of the logits of the validation's rows, each row once, in ascending order."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +143,12 @@ def follow(
                         own[run],
                         inverse,
                     )
+                    if data.held_out is not None:
+                        values[run] |= data.held_out(logits[run], records[run], own[run])
             for its_rows, measure in watched:
                 logits = logits_of(stack.model, its_rows, np.arange(len(its_rows)))
                 for run in alive:
-                    values[run] |= measure(logits[run], run, own[run])
+                    values[run] |= measure(logits[run], records[run], own[run])
         for run in alive:
             record = records[run]
             values[run]["seconds"] = epoch.seconds

@@ -1,0 +1,341 @@
+"""Run one job: draw the trial, train, read off every epoch what tables and figures need."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import math
+import time
+import traceback
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .. import datasets, decode, labels, transition
+from .._typing import AnyArray, FloatArray, IntArray
+from .plan import Boosting, Dataset, Job, Neighbors, Network, Setting, Training
+
+Tell = Callable[[float], Any]
+
+# Methods whose softmax is p and that know of no T: there is nothing for L1 to decode.
+_ORDINARY = ("ure", "ure-nn", "ure-ga", "scl-nl", "scl-exp", "dm", "dm-unweighted")
+
+
+@dataclass
+class Outcome:
+    """What came of a run.
+
+    Attributes
+    ----------
+    cause : str or None
+        Why it failed, in a line; None where it did not.
+    curves : dict of ndarray
+        Numbers of each epoch (or of each candidate of a path).
+    figures : dict of float
+        What tables are made from, see `figures`.
+    seconds : float
+        Its share of the time of the job.
+    """
+
+    training: Training
+    cause: str | None = None
+    traceback: str | None = None
+    curves: dict[str, AnyArray] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict)
+    seconds: float = math.nan
+
+
+class Trial(NamedTuple):
+    """What all methods of a trial see: T, the labels drawn, the rows to train and validate on."""
+
+    T: FloatArray
+    y_comp: IntArray
+    training: IntArray
+    held_out: IntArray
+
+
+def load(dataset: Dataset) -> Bunch:
+    """Return the data of a plan, their features as an array of numbers."""
+    found = datasets.load(dataset.path or dataset.name, target=dataset.target)
+    for name in ("X_train", "X_test"):
+        X = np.asarray(found[name])
+        if X.dtype.kind not in "buif":
+            raise ValueError(
+                f"data set {dataset.name!r} must have features that are numbers; got "
+                f"{X.dtype} in {name}. Encode them first"
+            )
+        found[name] = np.ascontiguousarray(X)
+    return found
+
+
+def sha256(data: Bunch) -> str:
+    """Return the sha256 of all features and labels, whatever file they came from."""
+    digest = hashlib.sha256()
+    for name in ("X_train", "y_train", "X_test", "y_test"):
+        array = np.ascontiguousarray(data[name])
+        digest.update(f"{name} {array.shape} {array.dtype.kind}{array.dtype.itemsize}".encode())
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(dataset: Dataset, expected: str) -> Bunch:
+    data = load(dataset)
+    found = sha256(data)
+    if found != expected:
+        raise ValueError(
+            f"data set {dataset.name!r} must be the one planned with, of sha256 {expected}; got "
+            f"{found}. Give every worker the same files"
+        )
+    return data
+
+
+def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
+    """Return the seed from which all of a trial is drawn."""
+    return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
+
+
+def draw(
+    data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction: float
+) -> Trial:
+    """Draw T, complementary labels under it (and the noise), and the rows held out."""
+    rng = np.random.default_rng(list(seed))
+    n_classes = len(data.classes)
+    if isinstance(setting.transition, str):
+        makers: dict[str, Callable[[], FloatArray]] = {
+            "uniform": lambda: transition.uniform(n_classes),
+            "weak": lambda: transition.weak(n_classes, rng),
+            "strong": lambda: transition.strong(n_classes, rng),
+        }
+        T = makers[setting.transition]()
+    else:
+        T = transition.check(setting.transition, n_classes, name=f"transition of {setting.name}")
+    y_comp = labels.draw(data.y_train, transition.with_uniform_noise(T, setting.noise), rng)
+    order = rng.permutation(len(y_comp))
+    n_held_out = math.ceil(validation_fraction * len(y_comp))
+    return Trial(T, y_comp, np.sort(order[n_held_out:]), np.sort(order[:n_held_out]))
+
+
+def run(job: Job, tell: Tell = lambda _: None) -> list[Outcome]:
+    """Return what came of each run of a job, in the order of its trainings.
+
+    A run that raises does not take the others with it: the job is parted until it stands alone.
+    `tell` is given the share of the job that is done, now and then.
+    """
+    started = time.perf_counter()
+    try:
+        data = _loaded(job.dataset, job.data_sha256)
+        seed = seed_of(job.dataset.name, job.setting.name, job.trial)
+        trial = draw(data, job.setting, seed, job.validation_fraction)
+        outcomes = _RUNNERS[type(job.base)](job, data, trial, tell)
+    except Exception as error:
+        if len(job.trainings) == 1:
+            seconds = time.perf_counter() - started
+            return [failure(job.trainings[0], error, seconds)]
+        half = len(job.trainings) // 2
+        parts = job.trainings[:half], job.trainings[half:]
+        return [o for part in parts for o in run(replace(job, trainings=part), tell)]
+    for outcome in outcomes:
+        outcome.seconds = (time.perf_counter() - started) / len(outcomes)
+    return outcomes
+
+
+def failure(training: Training, error: BaseException, seconds: float = math.nan) -> Outcome:
+    """Return the outcome of a run that raised; paths of this machine are left out."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f"{_module_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames]
+    cause = " ".join(f"{type(error).__name__}: {error}".split())
+    return Outcome(training, cause, "\n".join([*lines, cause]), seconds=seconds)
+
+
+def _module_path(filename: str) -> str:
+    for mark in ("/site-packages/", "/src/", "/lib/python"):
+        if mark in filename:
+            return filename.rpartition(mark)[2]
+    return filename.rpartition("/")[2]
+
+
+def find_loss(reference: str) -> Callable[..., Any]:
+    """Return the function that ``module:function`` names."""
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+
+
+def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+    from ..neural import losses
+    from ..neural.evaluate import Reading, ure_losses
+    from ..neural.models import Dense
+    from ..neural.objective import Run
+    from ..neural.population import Data, Record, Selection, grow
+    from ..neural.train import Recipe, Samples
+
+    base, T = job.base, trial.T
+    assert isinstance(base, Network)  # noqa: S101
+    n_classes = len(T)
+    uniform = transition.uniform(n_classes)
+    given, its_uniform = np.linalg.pinv(T), np.linalg.inv(uniform)
+
+    @functools.cache
+    def method_of(training: Training) -> losses.Method:
+        if training.loss is not None:
+            return losses.Method(
+                find_loss(training.loss),
+                estimates=training.estimates,  # type: ignore[arg-type]
+                decoder=training.decoder,
+            )
+        method = losses.find(training.method)
+        return losses.assuming(method, uniform) if training.assumed == "uniform" else method
+
+    methods = [method_of(replace(t, learning_rate=None)) for t in job.trainings]
+    runs = [
+        Run(method, float(t.learning_rate or 0), seed=i)
+        for i, (method, t) in enumerate(zip(methods, job.trainings, strict=True))
+    ]
+    readings = [Reading(method.estimates, "max", T) for method in methods]
+    decoders = [decoders_of(t, m.decoder) for t, m in zip(job.trainings, methods, strict=True)]
+
+    def predictions(logits: AnyArray, record: Record, own_T: FloatArray) -> dict[str, IntArray]:
+        return {
+            decoder: record.reading._replace(decoder=decoder).classes(logits, own_T)
+            for decoder in decoders[record.run.seed]
+        }
+
+    def on_test(logits: AnyArray, record: Record, own_T: FloatArray) -> dict[str, float]:
+        found = predictions(logits, record, own_T)
+        return {f"accuracy_{d}": 100 * float(np.mean(c == data.y_test)) for d, c in found.items()}
+
+    y_held_out = trial.y_comp[trial.held_out]
+
+    def on_held_out(logits: AnyArray, record: Record, own_T: FloatArray) -> dict[str, float]:
+        found = {}
+        for decoder, classes in predictions(logits, record, own_T).items():
+            found[f"ure_{decoder}"] = float(ure_losses(classes, y_held_out, given).mean())
+            uniformly = ure_losses(classes, y_held_out, its_uniform)
+            found[f"ure_uniform_{decoder}"] = float(uniformly.mean())
+        return found
+
+    done = dict.fromkeys(range(len(runs)), 0)
+
+    def count(record: Record, epoch: int) -> None:
+        done[record.run.seed] = base.epochs if record.done else epoch
+        if record.run.seed == 0 or record.done:
+            tell(sum(done.values()) / (base.epochs * len(runs)))
+
+    sizes = [data.X_train.shape[1], *base.hidden_layer_sizes, n_classes]
+    records = grow(
+        runs,
+        readings,
+        Data(
+            data.X_train,
+            Samples(trial.training, trial.y_comp[trial.training]),
+            Samples(trial.held_out, y_held_out),
+            T,
+            ((data.X_test, on_test),),
+            on_held_out,
+        ),
+        Recipe(base.epochs, base.batch_size, base.weight_decay),
+        Selection("last", "scel"),
+        make=lambda those: Dense(sizes, [job.trial] * len(those)),
+        width=sizes[1],
+        seed=job.trial,
+        tell=count,
+    )
+    outcomes = []
+    for training, record in zip(job.trainings, records, strict=True):
+        curves = {name: np.array(values) for name, values in record.history.items()}
+        for name in ("ure", "ure_std_error"):  # recorded for each decoder
+            curves.pop(name, None)
+        outcome = Outcome(training, curves=curves)
+        if record.failed is not None:
+            epoch, batch = record.failed
+            outcome.cause = f"the loss was not finite at epoch {epoch}, batch {batch}"
+        else:
+            outcome.figures = figures(curves)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def decoders_of(training: Training, own: str) -> list[str]:
+    """Return the decoders whose predictions a network's run records."""
+    return ["max"] if training.method in _ORDINARY else sorted({"l1", "max", own})
+
+
+def figures(curves: dict[str, AnyArray]) -> dict[str, float]:
+    """Return all numbers at the last epoch, and at the lowest of each validation loss.
+
+    Their names are ``last.<curve>`` and ``best-<criterion>.<curve>``, such as
+    ``best-scel.accuracy_l1``, and ``best-<criterion>.epoch``.
+    """
+    criteria = [name for name in curves if name == "scel" or name.startswith("ure_")]
+    places = {"last": len(curves["scel"]) - 1}
+    places |= {f"best-{name}": int(np.argmin(curves[name])) for name in criteria}
+    found = {}
+    for place, at in places.items():
+        found[f"{place}.epoch"] = at + 1
+        for name, values in curves.items():
+            if name != "seconds":
+                found[f"{place}.{name}"] = float(values[at])
+    return found
+
+
+def _neighbors(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+    from ..neighbors import CPEKNeighborsClassifierCV
+
+    base = job.base
+    assert isinstance(base, Neighbors)  # noqa: S101
+    clf = CPEKNeighborsClassifierCV(
+        [k for k in base.n_neighbors if k <= len(trial.training)],
+        n_components=base.n_components,
+        n_jobs=1,
+        **_shared(job, data, trial),
+    ).fit(data.X_train, trial.y_comp)
+    return [_of_path(job, data, trial, clf, ["n_neighbors"])]
+
+
+def _boosting(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+    from ..boosting import CPEBoostingClassifierCV
+
+    base = job.base
+    assert isinstance(base, Boosting)  # noqa: S101
+    clf = CPEBoostingClassifierCV(
+        base.learning_rates,
+        base.n_estimators,
+        lightgbm_params={"max_bin": base.max_bin},
+        n_jobs=1,
+        **_shared(job, data, trial),
+    ).fit(data.X_train, trial.y_comp)
+    return [_of_path(job, data, trial, clf, ["learning_rate", "n_estimators"])]
+
+
+def _shared(job: Job, data: Bunch, trial: Trial) -> dict[str, Any]:
+    return {
+        "transition": trial.T,
+        "classes": np.arange(len(data.classes)),
+        "cv": [(trial.training, trial.held_out)],
+        "random_state": job.trial,
+    }
+
+
+def _of_path(job: Job, data: Bunch, trial: Trial, clf: Any, names: list[str]) -> Outcome:
+    """Return the path by SCEL, and what the chosen model makes of the test data."""
+    curves = {name: np.asarray(clf.cv_results_[f"param_{name}"]) for name in names}
+    curves |= {name: np.asarray(clf.cv_results_[name]) for name in ("scel", "scel_std_error")}
+    found = {f"last.{name}": float(clf.best_params_[name]) for name in names}
+    found["last.scel"] = -float(clf.best_score_)
+    q = clf.predict_complementary_proba(data.X_test)
+    for decoder in ("l1", "max", "likelihood"):
+        right = decode.decode(q, trial.T, decoder) == data.y_test
+        found[f"last.accuracy_{decoder}"] = 100 * float(np.mean(right))
+    return Outcome(job.trainings[0], curves=curves, figures=found)
+
+
+_RUNNERS: dict[type, Callable[[Job, Bunch, Trial, Tell], list[Outcome]]] = {
+    Network: _networks,
+    Neighbors: _neighbors,
+    Boosting: _boosting,
+}
