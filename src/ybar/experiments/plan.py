@@ -1,8 +1,21 @@
-"""What is to be run: the grid of an experiment, and the jobs that it comes to."""
+"""What is to be run: a grid that a TOML file describes, and the jobs that it comes to.
+
+`toml.read` makes a `Plan` of a file; everything here is plain data that a worker can be sent.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+# Products wider than this gain nothing from more runs side by side (see `neural.population`).
+_WIDEST_JOB = 512
+
+ONLY_METHOD = "cpe"
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,51 @@ class Boosting:
 
 
 Base = Network | Neighbors | Boosting
+KINDS: dict[str, type[Base]] = {"network": Network, "knn": Neighbors, "gbdt": Boosting}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of a table: what is trained, how it is decoded, what chooses its learning rate.
+
+    Attributes
+    ----------
+    name : str
+        As ``method=`` of the networks; "cpe" where the base has only one.
+    label : str
+        What tables call it.
+    criterion : {"scel", "ure"}
+    loss : str or None
+        ``module:function`` of a method that ybar does not know, and `estimates` as in
+        `neural.losses.Method`.
+    """
+
+    name: str
+    label: str
+    decoder: str = "max"
+    criterion: str = "scel"
+    loss: str | None = None
+    estimates: str = "p"
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("ure-ga", "URE-GA", "max", "ure"),
+        Method("scl-nl", "SCL", "max", "ure"),
+        Method("dm", "DM", "max", "ure"),
+        Method("fwd", "Fwd", "max", "ure"),
+        Method("cpe-i", "CPE-I", "l1"),
+        Method("cpe-f", "CPE-F", "l1"),
+        Method("cpe-t", "CPE-T", "l1"),
+        Method("cpe-n", "CPE-N", "max"),
+        Method("ure", "URE", "max", "ure"),
+        Method("ure-nn", "URE-NN", "max", "ure"),
+        Method("scl-exp", "SCL-EXP", "max", "ure"),
+        Method("dm-unweighted", "DM (unweighted)", "max", "ure"),
+    )
+}
+_RISKS = ("ure", "ure-nn", "ure-ga")
 
 
 @dataclass(frozen=True)
@@ -71,19 +129,58 @@ class Training:
     Attributes
     ----------
     method : str
-        As ``method=`` of the networks; "cpe" where the base has only one.
+        The method of that name, and those that share its training.
     assumed : {"given", "uniform"}
         The T that the loss is given: the trial's, or the uniform one.
     loss : str or None
-        ``module:function`` of a method that ybar does not know.
+        ``module:function``, and `source` the sha256 of the module's file.
     """
 
     method: str
     learning_rate: float | None = None
     assumed: str = "given"
     loss: str | None = None
+    source: str | None = None
     estimates: str = "p"
     decoder: str = "max"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The grid of one base.
+
+    Attributes
+    ----------
+    uniform_risk : bool
+        Whether ``ure``, ``ure-nn`` and ``ure-ga`` assume uniform T when they train, as the
+        paper's baselines do.
+    """
+
+    base: Base
+    datasets: tuple[Dataset, ...]
+    settings: tuple[Setting, ...]
+    trials: int
+    methods: tuple[Method, ...]
+    learning_rates: tuple[float | None, ...] = (None,)
+    uniform_risk: bool = True
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is to be run."""
+
+    name: str
+    parts: tuple[Part, ...]
+    validation_fraction: float = 0.1
+
+
+class Facts(NamedTuple):
+    """What a plan must know of a data set before it can name its runs."""
+
+    sha256: str
+    n_rows: int
+    n_features: int
+    n_classes: int
 
 
 @dataclass(frozen=True)
@@ -97,3 +194,129 @@ class Job:
     base: Base
     validation_fraction: float
     trainings: tuple[Training, ...]
+
+
+def training_of(part: Part, method: Method, setting: Setting) -> Training:
+    """Return what must be trained for a row of a table, but for the learning rate.
+
+    ``fwd`` and ``cpe-f`` are one training, under uniform T with ``scl-nl``, whose loss then
+    differs by a constant.
+    """
+    if method.loss is not None:
+        return Training(
+            method.name,
+            loss=method.loss,
+            source=_source(method.loss),
+            estimates=method.estimates,
+            decoder=method.decoder,
+        )
+    uniform = setting.transition == "uniform"
+    if method.name == "fwd" or (uniform and method.name == "scl-nl"):
+        return Training("cpe-f")
+    assumed = part.uniform_risk and method.name in _RISKS and not uniform
+    return Training(method.name, assumed="uniform" if assumed else "given")
+
+
+def find_loss(reference: str) -> Callable[..., Any]:
+    """Return the function that ``module:function`` names."""
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+
+
+def _source(reference: str) -> str:
+    file = importlib.import_module(reference.partition(":")[0]).__file__
+    if file is None:
+        return ""
+    with open(file, "rb") as opened:
+        return hashlib.sha256(opened.read()).hexdigest()
+
+
+def trainings(part: Part, setting: Setting) -> list[Training]:
+    """Return the distinct trainings of one data set, setting and trial."""
+    needed = dict.fromkeys(training_of(part, method, setting) for method in part.methods)
+    return [replace(t, learning_rate=rate) for t in needed for rate in part.learning_rates]
+
+
+def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
+    """Return all jobs: base by base, trial by trial, so that tables fill evenly."""
+    found = []
+    for part in plan.parts:
+        for trial in range(part.trials):
+            for setting in part.settings:
+                for dataset in part.datasets:
+                    known = facts[dataset]
+                    job = Job(
+                        dataset,
+                        known.sha256,
+                        setting,
+                        trial,
+                        part.base,
+                        plan.validation_fraction,
+                        tuple(trainings(part, setting)),
+                    )
+                    found += parted(job, runs_at_once(part.base, known.n_classes))
+    return found
+
+
+def runs_at_once(base: Base, n_classes: int) -> int:
+    """Return how many runs make one job: as many as go through one product."""
+    if not isinstance(base, Network):
+        return 1
+    return max(1, _WIDEST_JOB // [*base.hidden_layer_sizes, n_classes][0])
+
+
+def parted(job: Job, most: int) -> list[Job]:
+    """Return a job in parts of at most so many runs."""
+    every = job.trainings
+    return [replace(job, trainings=every[i : i + most]) for i in range(0, len(every), most)]
+
+
+def config(job: Job, training: Training) -> dict[str, Any]:
+    """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
+    kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
+    setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
+    how = {name: value for name, value in asdict(job.base).items() if name != "name"}
+    what = {name: value for name, value in asdict(training).items() if value is not None}
+    if training.loss is None:
+        del what["estimates"], what["decoder"]  # the method's own
+    return {
+        "dataset": job.dataset.name,
+        "data_sha256": job.data_sha256,
+        "setting": job.setting.name,
+        **setting,
+        "trial": job.trial,
+        "validation_fraction": job.validation_fraction,
+        "base": job.base.name,
+        "kind": kind,
+        "how": how,
+        **what,
+    }
+
+
+def hash_of(configuration: Mapping[str, Any]) -> str:
+    """Return the name of a run: the sha256 of its configuration, shortened."""
+    text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def hashes(job: Job) -> list[str]:
+    """Return the names of a job's runs."""
+    return [hash_of(config(job, training)) for training in job.trainings]
+
+
+def count_naive(parts: Iterable[Part]) -> int:
+    """Return how many trainings the tables take where nothing is shared.
+
+    A row of each table for every learning rate; of networks also both decoders of CPE-F, and both
+    criteria of CPE-T and Fwd.
+    """
+    total = 0
+    for part in parts:
+        rows = len(part.methods)
+        if isinstance(part.base, Network):
+            names = {method.name for method in part.methods}
+            rows += 2 * ("cpe-f" in names) * bool(part.base.hidden_layer_sizes)
+            rows += 2 * ("cpe-t" in names) + 2 * ("fwd" in names)
+        columns = len(part.datasets) * len(part.settings)
+        total += rows * len(part.learning_rates) * columns * part.trials
+    return total

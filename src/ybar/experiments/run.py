@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-import importlib
+import importlib.metadata
+import importlib.resources
 import math
+import platform
 import time
 import traceback
 import zlib
@@ -18,7 +21,7 @@ from sklearn.utils import Bunch
 
 from .. import datasets, decode, labels, transition
 from .._typing import AnyArray, FloatArray, IntArray
-from .plan import Boosting, Dataset, Job, Neighbors, Network, Setting, Training
+from .plan import Boosting, Dataset, Facts, Job, Neighbors, Network, Setting, Training, find_loss
 
 Tell = Callable[[float], Any]
 
@@ -40,6 +43,8 @@ class Outcome:
         What tables are made from, see `figures`.
     seconds : float
         Its share of the time of the job.
+    versions : dict of str
+        Of ybar, Python and the libraries that it ran with.
     """
 
     training: Training
@@ -48,6 +53,7 @@ class Outcome:
     curves: dict[str, AnyArray] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
     seconds: float = math.nan
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 class Trial(NamedTuple):
@@ -73,13 +79,20 @@ def load(dataset: Dataset) -> Bunch:
     return found
 
 
+def facts(dataset: Dataset) -> Facts:
+    """Return what a plan must know of a data set."""
+    data = load(dataset)
+    n_rows, n_features = data.X_train.shape
+    return Facts(sha256(data), n_rows, n_features, len(data.classes))
+
+
 def sha256(data: Bunch) -> str:
     """Return the sha256 of all features and labels, whatever file they came from."""
     digest = hashlib.sha256()
     for name in ("X_train", "y_train", "X_test", "y_test"):
         array = np.ascontiguousarray(data[name])
         digest.update(f"{name} {array.shape} {array.dtype.kind}{array.dtype.itemsize}".encode())
-        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).data)
     return digest.hexdigest()
 
 
@@ -100,9 +113,7 @@ def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
     return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
 
 
-def draw(
-    data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction: float
-) -> Trial:
+def draw(data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction: float) -> Trial:
     """Draw T, complementary labels under it (and the noise), and the rows held out."""
     rng = np.random.default_rng(list(seed))
     n_classes = len(data.classes)
@@ -135,14 +146,27 @@ def run(job: Job, tell: Tell = lambda _: None) -> list[Outcome]:
         outcomes = _RUNNERS[type(job.base)](job, data, trial, tell)
     except Exception as error:
         if len(job.trainings) == 1:
-            seconds = time.perf_counter() - started
-            return [failure(job.trainings[0], error, seconds)]
+            return [failure(job.trainings[0], error, time.perf_counter() - started)]
         half = len(job.trainings) // 2
         parts = job.trainings[:half], job.trainings[half:]
         return [o for part in parts for o in run(replace(job, trainings=part), tell)]
     for outcome in outcomes:
         outcome.seconds = (time.perf_counter() - started) / len(outcomes)
+        outcome.versions = versions()
     return outcomes
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return what the outcome of a run may depend on besides its configuration."""
+    found = {"python": platform.python_version()}
+    for name in ("ybar", "numpy", "scipy", "scikit-learn", "torch", "lightgbm"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    digest = hashlib.sha256()
+    for file in sorted(importlib.resources.files("ybar").rglob("*.py")):  # type: ignore[attr-defined]
+        digest.update(file.read_bytes())
+    return found | {"source": digest.hexdigest()[:16]}
 
 
 def failure(training: Training, error: BaseException, seconds: float = math.nan) -> Outcome:
@@ -150,7 +174,9 @@ def failure(training: Training, error: BaseException, seconds: float = math.nan)
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{_module_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames]
     cause = " ".join(f"{type(error).__name__}: {error}".split())
-    return Outcome(training, cause, "\n".join([*lines, cause]), seconds=seconds)
+    return Outcome(
+        training, cause, "\n".join([*lines, cause]), seconds=seconds, versions=versions()
+    )
 
 
 def _module_path(filename: str) -> str:
@@ -158,12 +184,6 @@ def _module_path(filename: str) -> str:
         if mark in filename:
             return filename.rpartition(mark)[2]
     return filename.rpartition("/")[2]
-
-
-def find_loss(reference: str) -> Callable[..., Any]:
-    """Return the function that ``module:function`` names."""
-    module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
 def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
@@ -178,7 +198,7 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     assert isinstance(base, Network)  # noqa: S101
     n_classes = len(T)
     uniform = transition.uniform(n_classes)
-    given, its_uniform = np.linalg.pinv(T), np.linalg.inv(uniform)
+    given, its_uniform = (np.asarray(np.linalg.pinv(m), np.float64) for m in (T, uniform))
 
     @functools.cache
     def method_of(training: Training) -> losses.Method:
@@ -274,7 +294,7 @@ def figures(curves: dict[str, AnyArray]) -> dict[str, float]:
     criteria = [name for name in curves if name == "scel" or name.startswith("ure_")]
     places = {"last": len(curves["scel"]) - 1}
     places |= {f"best-{name}": int(np.argmin(curves[name])) for name in criteria}
-    found = {}
+    found: dict[str, float] = {}
     for place, at in places.items():
         found[f"{place}.epoch"] = at + 1
         for name, values in curves.items():
@@ -283,7 +303,7 @@ def figures(curves: dict[str, AnyArray]) -> dict[str, float]:
     return found
 
 
-def _neighbors(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+def _neighbors(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
     from ..neighbors import CPEKNeighborsClassifierCV
 
     base = job.base
@@ -297,7 +317,7 @@ def _neighbors(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]
     return [_of_path(job, data, trial, clf, ["n_neighbors"])]
 
 
-def _boosting(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+def _boosting(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
     from ..boosting import CPEBoostingClassifierCV
 
     base = job.base

@@ -1,0 +1,339 @@
+"""Carry out jobs, on processes of this machine or on a Dask cluster, and record what comes.
+
+Workers only compute. One process, the caller's, claims runs and writes the ledger, so that a
+worker that dies can harm nothing but the job it was at, which is then given to another.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import datetime
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple, Protocol
+
+from .._extras import require
+from . import plan, run
+from .ledger import Entry, Ledger
+from .plan import Job
+from .run import Outcome
+
+_ATTEMPTS = 3
+_SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_FOR_OTHERS = 1.0
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+Tell = Callable[[Job, float, "list[Outcome] | None"], Any]
+
+
+class ExecutionError(RuntimeError):
+    """Jobs cannot be carried out at all; the message says why and what to do."""
+
+
+class Died(NamedTuple):
+    """What is left of a worker."""
+
+    reason: str
+
+
+Result = tuple[Job, list[Outcome] | Died]
+
+
+class Pool(Protocol):
+    """What a sweep must know of those who do the work."""
+
+    def free(self) -> int:
+        """Return how many more jobs it would take now."""
+
+    def submit(self, job: Job) -> None:
+        """Have a job run."""
+
+    def finished(self, tell: Callable[[Job, float], Any]) -> list[Result]:
+        """Wait a moment and return what has come to an end; tell of the others' progress."""
+
+    def close(self) -> None:
+        """Give up what is under way and let all go."""
+
+
+def sweep(
+    jobs: Iterable[Job],
+    ledger: Ledger,
+    pool: Pool,
+    tell: Tell = lambda *_: None,
+) -> None:
+    """Run all runs of the jobs that are not in the ledger yet, and record each job as it ends.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+        In the order in which they are to run.
+    ledger : Ledger
+    pool : Pool
+        See `processes` and `cluster`.
+    tell : callable
+        Of (job, share that is done, outcomes or None), now and then.
+
+    Notes
+    -----
+    A job whose worker died is tried again, three times in all; one of several runs then in two
+    parts, one of a single run is recorded as failed. Runs that another sweep has claimed are left
+    to it, and taken over should it die. Ctrl-C passes through: what was recorded stays.
+    """
+    known = ledger.hashes()
+    todo = collections.deque(job for job in jobs if set(plan.hashes(job)) - known.keys())
+    theirs: list[Job] = []
+    attempts: collections.Counter[Job] = collections.Counter()
+    under_way = 0
+    while todo or under_way or theirs:
+        while todo and pool.free() > 0:
+            mine, others = _claim(ledger, todo.popleft())
+            theirs += others
+            for job in mine:
+                pool.submit(job)
+                under_way += 1
+        if not under_way:
+            if not todo:
+                # All that is left is another sweep's: see whether it is done, or dead.
+                time.sleep(_SECONDS_FOR_OTHERS if theirs else 0)
+                todo.extend(theirs)
+                theirs = []
+            continue
+        for job, result in pool.finished(lambda job, share: tell(job, share, None)):
+            under_way -= 1
+            if isinstance(result, Died):
+                attempts[job] += 1
+                if attempts[job] < _ATTEMPTS:
+                    todo.appendleft(job)
+                    continue
+                if len(job.trainings) > 1:
+                    todo.extendleft(plan.parted(job, (len(job.trainings) + 1) // 2))
+                    continue
+                cause = f"the worker died {_ATTEMPTS} times: {result.reason}"
+                result = [Outcome(job.trainings[0], cause, versions=run.versions())]
+            ledger.record([entry_of(job, outcome) for outcome in result])
+            tell(job, 1.0, result)
+
+
+def _claim(ledger: Ledger, job: Job) -> tuple[list[Job], list[Job]]:
+    """Return what of a job is this sweep's to run, and what is another's."""
+    names = plan.hashes(job)
+    claimed = ledger.claim(names)
+    found = []
+    for chosen in (claimed.mine, claimed.theirs):
+        its = tuple(t for t, name in zip(job.trainings, names, strict=True) if name in chosen)
+        found.append([replace(job, trainings=its)] if its else [])
+    return found[0], found[1]
+
+
+def entry_of(job: Job, outcome: Outcome) -> Entry:
+    """Return the ledger's entry of a run that has come to its end just now."""
+    config = plan.config(job, outcome.training)
+    return Entry(
+        plan.hash_of(config),
+        config,
+        outcome.cause,
+        outcome.traceback,
+        outcome.figures,
+        outcome.curves,
+        outcome.seconds,
+        datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        outcome.versions,
+    )
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    job: Job | None = None
+
+
+class _Processes:
+    """So many processes of this machine, each with one thread; one that dies is replaced."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.workers: list[_Worker] = []
+
+    def free(self) -> int:
+        return self.n - sum(worker.job is not None for worker in self.workers)
+
+    def submit(self, job: Job) -> None:
+        idle = [worker for worker in self.workers if worker.job is None]
+        worker = idle[0] if idle else self._start()
+        worker.job = job
+        with contextlib.suppress(BrokenPipeError):  # it died idle: `finished` sees to it
+            worker.connection.send(job)
+
+    def _start(self) -> _Worker:
+        context = multiprocessing.get_context("spawn")
+        ours, its = context.Pipe()
+        process = context.Process(target=_work, args=(its,), daemon=True, name="ybar worker")
+        with _environment(_ONE_THREAD):
+            process.start()
+        its.close()
+        worker = _Worker(process, ours)
+        self.workers.append(worker)
+        return worker
+
+    def finished(self, tell: Callable[[Job, float], Any]) -> list[Result]:
+        found: list[Result] = []
+        busy = {w.connection: w for w in self.workers if w.job is not None}
+        for connection in wait(list(busy), _SECONDS_BETWEEN_LOOKS):
+            worker = busy[connection]  # type: ignore[index]
+            job = worker.job
+            assert job is not None  # noqa: S101
+            try:
+                message = worker.connection.recv()
+            except (EOFError, OSError):
+                self.workers.remove(worker)
+                worker.connection.close()
+                worker.process.join()
+                found.append((job, Died(_how_it_ended(worker.process.exitcode))))
+                continue
+            if isinstance(message, float):
+                tell(job, message)
+            else:
+                worker.job = None
+                found.append((job, message))
+        return found
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.process.kill()  # it only computes: there is nothing to put in order
+        for worker in self.workers:
+            worker.process.join()
+            worker.connection.close()
+        self.workers = []
+
+
+def _work(connection: Connection) -> None:
+    """Run jobs as they come, until the connection or the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to deal with
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:
+            return
+        last = 0.0
+
+        def tell(share: float) -> None:
+            nonlocal last
+            if time.monotonic() - last > _SECONDS_BETWEEN_LOOKS:
+                last = time.monotonic()
+                connection.send(float(share))
+
+        connection.send(run.run(job, tell))
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent ends: one that was killed cannot end its workers."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _how_it_ended(exitcode: int | None) -> str:
+    if exitcode is not None and exitcode < 0:
+        name = signal.Signals(-exitcode).name
+        memory = " (often a sign that memory ran out)" if name == "SIGKILL" else ""
+        return f"ended by {name}{memory}"
+    return f"ended with exit code {exitcode}"
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class _Cluster:
+    """The workers of a Dask cluster, or of one that is started here."""
+
+    def __init__(self, address: str | None, n: int) -> None:
+        self.distributed: Any = require("distributed", "dask", "a sweep on Dask")
+        self.local = None
+        if address is None:
+            self.local = self.distributed.LocalCluster(
+                n_workers=n, threads_per_worker=1, dashboard_address=None
+            )
+        try:
+            self.client = self.distributed.Client(self.local or address, timeout="10s")
+        except (OSError, ValueError, ImportError) as error:
+            raise ExecutionError(
+                f"dask must be the address of a scheduler that runs; nothing answered at "
+                f"{address} ({error}). Start one with: dask scheduler"
+            ) from error
+        self.jobs: dict[Any, Job] = {}
+
+    def free(self) -> int:
+        # One more than there are threads: it is there when a worker has nothing to do.
+        return int(sum(self.client.ncores().values())) + 1 - len(self.jobs)
+
+    def submit(self, job: Job) -> None:
+        self.jobs[self.client.submit(run.run, job, pure=False)] = job
+
+    def finished(self, tell: Callable[[Job, float], Any]) -> list[Result]:  # noqa: ARG002
+        with contextlib.suppress(TimeoutError):
+            self.distributed.wait(
+                list(self.jobs), timeout=_SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED"
+            )
+        found: list[Result] = []
+        for future in [future for future in self.jobs if future.done()]:
+            job = self.jobs.pop(future)
+            if future.status == "finished":
+                found.append((job, future.result()))
+                continue
+            error = future.exception() if future.status == "error" else None
+            if not isinstance(error, self.distributed.KilledWorker):
+                raise ExecutionError(
+                    f"a worker of the cluster could not run a job ({error or future.status}). "
+                    "All workers need the same ybar, with its extras, and the same data"
+                )
+            found.append((job, Died("the cluster lost the workers it ran on")))
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            self.client.cancel(list(self.jobs))
+        self.client.close()
+        if self.local is not None:
+            self.local.close()
+
+
+@contextlib.contextmanager
+def processes(n: int) -> Iterator[Pool]:
+    """Have so many processes of this machine for a while, each with one thread."""
+    pool = _Processes(n)
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+@contextlib.contextmanager
+def cluster(address: str | None, n: int) -> Iterator[Pool]:
+    """Have a Dask cluster for a while: the one at an address, or one of n processes here."""
+    pool = _Cluster(address, n)
+    try:
+        yield pool
+    finally:
+        pool.close()
