@@ -276,7 +276,7 @@ class _Cluster:
                 n_workers=n, threads_per_worker=1, dashboard_address=None
             )
         try:
-            self.client = self.distributed.Client(self.local or address, timeout="10s")
+            self.client = self.distributed.Client(self.local or address, timeout="5s")
         except (OSError, ValueError, ImportError) as error:
             raise ExecutionError(
                 f"dask must be the address of a scheduler that runs; nothing answered at "

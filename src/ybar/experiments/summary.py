@@ -6,8 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from ..report import (
     Block,
@@ -23,13 +22,15 @@ from ..report import (
     Text,
     picture,
 )
+from . import tables as results
 from .ledger import Entry
-from .plan import Dataset, Plan, Setting, Training, count_naive, trainings
+from .plan import Facts, Plan, config, count_naive, hash_of, jobs
 
-if TYPE_CHECKING:
-    from . import tables as results
-
-_Run = tuple[str, Dataset, Setting, int, Training]
+_MARKS: dict[bool | None, Literal["", "agrees", "differs"]] = {
+    None: "",
+    False: "agrees",
+    True: "differs",
+}
 
 
 def page(
@@ -45,7 +46,7 @@ def page(
     Parameters
     ----------
     entries : sequence of Entry
-        The plan's runs that are in the ledger.
+        What is in the ledger; runs of other plans do not count.
     plan : Plan
     tables : sequence of Table
     figures : sequence of (str, str, matplotlib Figure)
@@ -60,52 +61,55 @@ def page(
     Page
     """
     planned = _planned(plan)
+    own = [entry for entry in entries if _without_data(entry.config) in planned]
+    made = f"{_minute(now.astimezone(UTC).isoformat())} UTC"
     sections = [
-        _summary(entries, planned, agreement),
-        Section("Tables", [_grid(table) for table in tables] or [Text(["There are none."])]),
+        _summary(own, len(planned), agreement),
+        Section("Tables", [_grid(table) for table in tables]),
         _differences(tables, agreement),
         Section("Figures", [picture(figure, alt, title) for title, alt, figure in figures]),
-        _cost(entries, plan, planned),
-        _failures(entries),
-        _provenance(entries, plan, now),
+        _cost(own, plan, Counter(planned.values())),
+        _failures(own),
+        _provenance(own, plan, made),
     ]
     return Page(
         f"Learning from complementary labels: {plan.name}",
         "Test accuracy of classifiers that were trained and chosen with complementary labels "
-        "alone, beside the paper’s figures.",
+        "alone.",
         [section for section in sections if section.blocks],
-        f"Made by ybar on {_day(now)}. This page is one file: it asks for nothing from outside.",
+        f"Made by ybar, {made}.",
     )
 
 
-def _planned(plan: Plan) -> set[_Run]:
-    """Return the distinct runs of a plan; parts may share some."""
+def _planned(plan: Plan) -> dict[str, str]:
+    """Return the base of each run of a plan; those that parts share are there once."""
+    any_data = {d: Facts("", 0, 0, 1) for part in plan.parts for d in part.datasets}
     return {
-        (part.base.name, dataset, setting, trial, training)
-        for part in plan.parts
-        for setting in part.settings
-        for training in trainings(part, setting)
-        for dataset in part.datasets
-        for trial in range(part.trials)
+        _without_data(config(job, training)): job.base.name
+        for job in jobs(plan, any_data)
+        for training in job.trainings
     }
 
 
-def _summary(
-    entries: Sequence[Entry], planned: set[_Run], agreement: results.Agreement
-) -> Section:
-    failed = sum(entry.cause is not None for entry in entries)
-    figures = [(f"{len(entries):,} of {len(planned):,}", "runs recorded")]
+def _without_data(configuration: Mapping[str, Any]) -> str:
+    """Return the name of a run whatever version of the data it is of, which no plan says."""
+    return hash_of({**configuration, "data_sha256": ""})
+
+
+def _summary(entries: Sequence[Entry], planned: int, agreement: results.Agreement) -> Section:
+    failed = _failed(entries)
+    figures = [(f"{len(entries):,}", f"of {_count(planned, 'run')} recorded")]
     words = [
-        f"{len(entries):,} of the plan’s {_count(len(planned), 'run')} are recorded; "
+        f"{len(entries):,} of the {_count(planned, 'run')} that the plan asks for are recorded; "
         f"{f'{failed:,} of them failed' if failed else 'none failed'}."
     ]
     if agreement.published:
-        figures.append((f"{agreement.agree:,} of {agreement.complete:,}", "cells agree"))
+        figures.append((f"{agreement.agree:,}", f"of {_count(agreement.run, 'cell')} agree"))
         words.append(
-            f"The paper publishes {_count(agreement.published, 'cell')} of these tables. Of them "
-            f"{agreement.run:,} have been run, {agreement.complete:,} with all their trials; "
-            f"{agreement.agree:,} of the latter agree with the paper, "
-            f"{agreement.complete - agreement.agree:,} differ."
+            f"The paper has figures for {_count(agreement.published, 'cell')} of these tables. "
+            f"Of them {agreement.run:,} have been run, {agreement.complete:,} with all their "
+            f"trials: {agreement.agree:,} agree with the paper, {len(agreement.differing):,} "
+            f"differ."
         )
     figures.append((f"{failed:,}", "runs failed"))
     figures.append((_duration(entries), "time of all runs"))
@@ -113,145 +117,136 @@ def _summary(
 
 
 def _grid(table: results.Table) -> Grid:
-    """Return a table turned: its columns are many, its rows few."""
-    cells = [cell for _, row in table.rows for cell in row]
-    whole = all(cell.complete for cell in cells) and len({cell.of for cell in cells}) == 1
+    """Return a table turned round: its columns are many, its rows few."""
+    planned = [cell for _, _, _, cell in table.cells() if cell.of]
+    # Said once where it is the same everywhere, and in every cell where it is not.
+    trials = {(cell.n, cell.of) for cell in planned}
+    alike = len(trials) == 1 and planned[0].complete
     rows: list[Sequence[Cell | str] | Group] = []
-    numbered = enumerate(table.columns)
-    for dataset, columns in groupby(numbered, key=lambda column: column[1][0]):
+    for dataset in dict.fromkeys(name for name, _ in table.columns):
         rows.append(Group(dataset))
-        for i, (_, setting) in columns:
-            rows.append([setting, *(_cell(row[i], not whole) for _, row in table.rows)])
-    notes = []
-    if whole:
-        notes.append(f"Every cell: {cells[0].n} of {cells[0].of} trials.")
-    if any(cell.paper for cell in cells):
-        notes.append("Small: the paper. ✓ agrees, ≠ differs, no sign: too few trials to tell.")
+        for i, (name, setting) in enumerate(table.columns):
+            if name == dataset:
+                rows.append([setting, *(_cell(cells[i], not alike) for _, cells in table.rows)])
+    notes = [f"({planned[0].n} of {planned[0].of}) in every cell."] if alike else []
     return Grid(
-        [Column("setting", words=True), *(Column(label) for label, _ in table.rows)],
+        [Column("setting"), *(Column(label) for label, _ in table.rows)],
         rows,
         table.title,
-        [table.caption] if table.caption else [],
-        [" ".join(notes)] if notes else [],
+        [*notes, table.caption],
     )
 
 
 def _cell(cell: results.Cell, say_trials: bool) -> Cell:
-    details = []
-    if say_trials:
-        details.append(f"{cell.n} of {cell.of} trials")
+    if not cell.of:
+        return Cell("not planned", mark="missing")
+    details = [f"({cell.n} of {cell.of})"] if say_trials else []
     if cell.paper is not None:
         details.append(f"paper {_figure(*cell.paper)}")
-    detail = "\n".join(details)
     if not cell.n:
-        return Cell("not run", detail, "missing")
-    mark = {None: "", False: "agrees", True: "differs"}[cell.differs]
-    return Cell(_figure(cell.mean, cell.std), detail, mark)  # type: ignore[arg-type]
+        return Cell("no trial yet", "\n".join(details), "missing")
+    return Cell(_figure(cell.mean, cell.std), "\n".join(details), _MARKS[cell.differs])
 
 
-def _differences(
-    tables: Sequence[results.Table], agreement: results.Agreement
-) -> Section:
-    if not agreement.published:
-        return Section("Where we differ", [])
-    found = []
-    for table in tables:
-        for label, row in table.rows:
-            for (dataset, setting), cell in zip(table.columns, row, strict=True):
-                if cell.differs and cell.paper is not None:
-                    away = cell.mean - cell.paper[0]
-                    where = [table.title, label, dataset, setting]
-                    ours = _figure(cell.mean, cell.std)
-                    found.append((away, [*where, ours, _figure(*cell.paper), f"{away:+.1f}"]))
-    if not found:
-        return Section("Where we differ", [Text(["Nowhere that could be told so far."])])
-    found.sort(key=lambda pair: -abs(pair[0]))
-    words = [Column(name, words=True) for name in ("table", "row", "data set", "setting")]
-    columns = [*words, Column("ours"), Column("paper"), Column("difference")]
-    return Section("Where we differ", [Grid(columns, [row for _, row in found])])
-
-
-def _cost(entries: Sequence[Entry], plan: Plan, planned: set[_Run]) -> Section:
-    bases = dict.fromkeys(part.base.name for part in plan.parts)
-    bases |= dict.fromkeys(str(entry.config["base"]) for entry in entries)
-    rows = []
-    for base in bases:
-        own = [entry for entry in entries if entry.config["base"] == base]
-        rows.append([base, *_spent(own, sum(run[0] == base for run in planned))])
-    rows.append(["all", *_spent(entries, len(planned))])
-    naive = count_naive(plan.parts)
-    columns = ("runs recorded", "planned", "failed", "time", "time of a run")
-    grid = Grid(
-        [Column("base", words=True), *(Column(name) for name in columns)],
-        rows,
-        notes=["Time is that of each run’s share of its job, added up over all workers."],
-    )
-    shared = Text(
+def _differences(tables: Sequence[results.Table], agreement: results.Agreement) -> Section:
+    title = "Where we differ"
+    if not agreement.run:
+        return Section(title, [])
+    if not agreement.differing:
+        return Section(title, [Text(["Nowhere: all cells that were run agree with the paper."])])
+    titles = {table.name: table.title for table in tables}
+    rows = [
         [
-            f"Trained for each row of each table by itself, the plan would take {naive:,} "
-            f"trainings. Rows that differ only in how they are decoded or chosen share theirs: "
-            f"{len(planned):,} are left, {1 - len(planned) / naive:.0%} fewer."
+            titles[each.table],
+            each.row,
+            each.dataset,
+            each.setting,
+            f"{each.mean:.1f}",
+            f"{each.n} of {each.of}",
+            _figure(*each.paper),
+            f"{each.mean - each.paper[0]:+.1f}".replace("-", "−"),
         ]
+        for each in agreement.differing
+    ]
+    words = [Column(name, words=True) for name in ("table", "row", "data set", "setting")]
+    numbers = [Column(name) for name in ("ours", "trials", "paper", "difference")]
+    return Section(title, [Grid([*words, *numbers], rows)])
+
+
+def _cost(entries: Sequence[Entry], plan: Plan, planned: Mapping[str, int]) -> Section:
+    rows = []
+    for base, number in planned.items():
+        own = [entry for entry in entries if entry.config["base"] == base]
+        rows.append([base, *_spent(own, number)])
+    shared, naive = sum(planned.values()), count_naive(plan.parts)
+    if len(rows) > 1:
+        rows.append(["all", *_spent(entries, shared)])
+    names = ("recorded", "planned", "failed", "time", "time of a run")
+    grid = Grid(
+        [Column("base"), *(Column(name) for name in names)],
+        rows,
+        notes=["A run’s time is its share of its job’s; times of all workers are added up."],
     )
-    return Section("Cost", [grid, shared] if naive else [grid])
+    words = (
+        f"Were each row of each table trained by itself, the plan would take "
+        f"{_count(naive, 'training')}. Rows that differ only in how they are decoded or chosen "
+        f"share theirs, so that {shared:,} are enough: {1 - shared / naive:.0%} fewer."
+    )
+    return Section("Cost", [grid, Text([words])])
 
 
 def _spent(entries: Sequence[Entry], planned: int) -> list[str]:
-    failed = sum(entry.cause is not None for entry in entries)
-    each = _duration(entries, len(entries)) if entries else ""
-    return [f"{len(entries):,}", f"{planned:,}", f"{failed:,}", _duration(entries), each]
+    each = _duration(entries, len(entries)) if entries else "–"
+    counts = [f"{number:,}" for number in (len(entries), planned, _failed(entries))]
+    return [*counts, _duration(entries), each]
 
 
 def _failures(entries: Sequence[Entry]) -> Section:
     failed = [entry for entry in entries if entry.cause is not None]
     if not failed:
-        return Section("Failures", [Text(["None: every run that was started came to its end."])])
+        return Section("Failures", [Text(["None."])])
     columns = [Column("run", words=True), Column("cause", words=True)]
-    rows = [[_what(entry), entry.cause or ""] for entry in failed]
-    # One traceback may have ended thousands of runs.
-    seen = Counter((entry.cause, entry.traceback) for entry in failed if entry.traceback)
+    rows = [(_what(entry), entry.cause or "") for entry in failed]
+    # One error may have ended thousands of runs.
+    tracebacks = Counter((entry.cause, entry.traceback) for entry in failed if entry.traceback)
     codes: list[Block] = [
         Code(f"{cause} ({_count(number, 'run')})", text or "")
-        for (cause, text), number in seen.items()
+        for (cause, text), number in tracebacks.items()
     ]
     return Section("Failures", [Grid(columns, rows), *codes])
 
 
 def _what(entry: Entry) -> Cell:
-    config = entry.config
-    names = [config["base"], config["method"], config["dataset"], config["setting"]]
-    names.append(f"trial {config['trial']}")
-    if "learning_rate" in config:
-        names.append(f"learning rate {config['learning_rate']}")
-    return Cell(", ".join(map(str, names)), entry.hash)
+    names = [entry.config[name] for name in ("base", "method", "dataset", "setting")]
+    detail = f"trial {entry.config['trial']}"
+    if "learning_rate" in entry.config:
+        detail += f", learning rate {entry.config['learning_rate']}"
+    return Cell(", ".join(names), f"{detail}\nrun {entry.hash[:12]}")
 
 
-def _provenance(entries: Sequence[Entry], plan: Plan, now: datetime) -> Section:
+def _provenance(entries: Sequence[Entry], plan: Plan, made: str) -> Section:
+    items = [("plan", plan.name), ("page made", made)]
     finished = sorted(entry.finished for entry in entries if entry.finished)
-    items = [
-        ("plan", plan.name),
-        ("page made", _day(now)),
-        ("runs finished", " to ".join((finished[0], finished[-1])) if finished else "none yet"),
-        ("held out for validation", f"{plan.validation_fraction:.0%}, at random"),
-    ]
+    if finished:
+        items.append(
+            ("runs finished", f"{_minute(finished[0])} to {_minute(finished[-1])} UTC"),
+        )
+    items.append(("held out for validation", f"{plan.validation_fraction:.0%} of the rows"))
     versions = Counter(pair for entry in entries for pair in entry.versions.items())
     data = Counter((e.config["dataset"], e.config["data_sha256"]) for e in entries)
-    return Section(
-        "Provenance",
-        [
-            Definitions(items),
-            _counted("Versions", ("library", "version"), versions),
-            _counted("Data", ("data set", "sha256"), data),
-        ],
-    )
+    blocks: list[Block] = [Definitions(items)]
+    for title, names, counts in (
+        ("Versions", ("of", "version"), versions),
+        ("Data", ("data set", "sha256"), data),
+    ):
+        columns = [*(Column(name, words=True) for name in names), Column("runs")]
+        rows = [[*pair, f"{number:,}"] for pair, number in sorted(counts.items())]
+        blocks += [Grid(columns, rows, title)] if rows else []
+    return Section("Provenance", blocks)
 
 
-def _counted(
-    title: str, names: tuple[str, str], counts: Mapping[tuple[str, str], int]
-) -> Grid:
-    """Return a table of all pairs that occur, with how many runs have them."""
-    rows = [[name, value, f"{number:,}"] for (name, value), number in sorted(counts.items())]
-    return Grid([*(Column(name, words=True) for name in names), Column("runs")], rows, title)
+def _failed(entries: Sequence[Entry]) -> int:
+    return sum(entry.cause is not None for entry in entries)
 
 
 def _figure(mean: float, std: float) -> str:
@@ -263,12 +258,12 @@ def _count(number: int, what: str) -> str:
 
 
 def _duration(entries: Sequence[Entry], parts: int = 1) -> str:
-    """Return the time of runs; that of one which died with its worker is not known."""
-    seconds = sum(e.seconds for e in entries if not math.isnan(e.seconds)) / parts
+    """Return the time of runs; that of one whose worker died is not known."""
+    seconds = sum(entry.seconds for entry in entries if not math.isnan(entry.seconds)) / parts
     if seconds < 120:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
-def _day(time: datetime) -> str:
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+def _minute(iso: str) -> str:
+    return iso[:16].replace("T", " ")

@@ -34,13 +34,16 @@ class Merged(NamedTuple):
 
 def export(entries: Sequence[Entry], path: str | os.PathLike[str]) -> None:
     """Write runs to a ``.csv`` or, with their curves, to a ``.parquet``: whole or not at all."""
+    target = check_target(path)
+    write_whole(target, _csv(entries).encode() if target.suffix == ".csv" else _parquet(entries))
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the path of an export, or refuse what cannot be one before anything is run."""
     target = target_file(path)
-    if target.suffix == ".csv":
-        write_whole(target, _csv(entries).encode())
-    elif target.suffix == ".parquet":
-        write_whole(target, _parquet(entries))
-    else:
+    if target.suffix not in (".csv", ".parquet"):
         raise ValueError(f"path must end in .csv or .parquet; got {shown(target.name)}")
+    return target
 
 
 def merge(ledger: Ledger, path: str | os.PathLike[str]) -> Merged:
@@ -105,7 +108,9 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.{_DIGITS}g}"
-    return text.spreadsheet(value) if isinstance(value, str) else str(value)
+    if not isinstance(value, str):
+        return str(value)
+    return text.spreadsheet(value.replace("\r", "\\r"))  # csv would not quote it
 
 
 def _read_csv(source: Path) -> list[Entry]:

@@ -1,0 +1,388 @@
+"""The paper's tables from what is in the ledger, each figure beside the published one.
+
+Tables of any plan are made alike: the rows of a table say what is trained, how it is decoded and
+what chooses the learning rate, and a cell follows from that. See `render` for the formats.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from .._checks import shown
+from . import published
+from .choose import EPOCHS, URES, Rule, Runs
+from .ledger import Entry
+from .plan import METHODS, Dataset, Facts, Method, Network, Part, Plan, Setting
+
+__all__ = ["COMPARISONS", "Agreement", "Cell", "Difference", "Table", "agreement", "build"]
+
+COMPARISONS = ("decoders", "validation-cpe-t", "validation-fwd")
+"""Tables whose rows are ways to use one training, not methods."""
+
+# Sums of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one data set under one setting.
+
+    Attributes
+    ----------
+    accuracies : tuple of float
+        In percent, one for each trial that is complete.
+    of : int
+        How many trials are planned; 0 where the plan does not have the cell.
+    paper : (float, float) or None
+        Accuracy and standard deviation published; None where nothing is, or not for this protocol.
+    rates : tuple of float or None
+        The learning rate chosen in each trial.
+    """
+
+    accuracies: tuple[float, ...] = ()
+    of: int = 0
+    paper: published.Figure | None = None
+    rates: tuple[float | None, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many trials are complete."""
+        return len(self.accuracies)
+
+    @property
+    def mean(self) -> float:
+        """The mean over trials; NaN without any."""
+        return statistics.fmean(self.accuracies) if self.n else math.nan
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over trials (n - 1 in the denominator); NaN for less than two."""
+        return statistics.stdev(self.accuracies) if self.n > 1 else math.nan
+
+    @property
+    def complete(self) -> bool:
+        """Whether all planned trials are in."""
+        return self.n == self.of
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether the mean is off by more than 1 point + two of the paper's standard deviations.
+
+        None where there is nothing to compare.
+        """
+        if self.paper is None or not self.n:
+            return None
+        accuracy, std = self.paper
+        return abs(self.mean - accuracy) > 1 + 2 * std + _ROUNDING
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: rows of cells, a column for each data set and setting.
+
+    Attributes
+    ----------
+    name : str
+        "main", "linear-clean", "linear-noisy", "decoders", "traditional", "validation-cpe-t" or
+        "validation-fwd"; of a base that the paper does not have, the base's.
+    caption : str
+        What was chosen and how, and what the mark means.
+    columns : tuple of (data set, setting)
+    rows : tuple of (label, cells)
+    """
+
+    name: str
+    title: str
+    caption: str
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+
+    def cells(self) -> Iterable[tuple[str, str, str, Cell]]:
+        """Yield all cells, with their row, data set and setting."""
+        for label, cells in self.rows:
+            for (dataset, setting), cell in zip(self.columns, cells, strict=True):
+                yield label, dataset, setting, cell
+
+
+class _Row(NamedTuple):
+    """What a row shows; `name` is that of the paper's row in its table, None where it has none."""
+
+    label: str
+    name: str | None
+    part: Part
+    method: Method
+
+
+class _Layout(NamedTuple):
+    """A table before its cells; `source` is that of the published figures."""
+
+    name: str
+    source: str
+    title: str
+    rows: list[_Row]
+    keep: Callable[[Setting], bool] = lambda _: True
+
+
+def build(
+    entries: Iterable[Entry],
+    plan: Plan,
+    *,
+    epoch: str = "last",
+    ure: str = "given",
+    facts: Mapping[Dataset, Facts] | None = None,
+) -> list[Table]:
+    """Return the tables of a plan, filled as far as the runs are in the ledger.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        In any order; those of other plans do not count.
+    plan : Plan
+    epoch : {"last", "best"}
+        Whether the last epoch counts, or the one with the lowest validation loss.
+    ure : {"given", "uniform"}
+        The transition matrix under which URE chooses, where it does.
+    facts : dict of Facts, optional
+        Which data the plan means; without them, those that the entries were run on.
+
+    Returns
+    -------
+    list of Table
+        A trial counts once all its learning rates have come to an end; a run that failed is not
+        chosen, and a trial of which all failed does not count.
+    """
+    for name, value, allowed in (("epoch", epoch, EPOCHS), ("ure", ure, URES)):
+        if value not in allowed:
+            raise ValueError(
+                f"{name} must be {' or '.join(map(repr, allowed))}; got {shown(value)}"
+            )
+    runs, rule = Runs(entries, plan, facts), Rule(epoch, ure)
+    tables: dict[str, Table] = {}
+    for layout in _layouts(plan):
+        table = _table(layout, runs, rule)
+        if table.columns:
+            name = table.name
+            while name in tables:  # a user's base may have the name of a table
+                name += "-2"
+            tables[name] = replace(table, name=name)
+    return list(tables.values())
+
+
+def _layouts(plan: Plan) -> Iterable[_Layout]:
+    """Yield all tables in the order in which one reads them."""
+    networks = [part for part in plan.parts if isinstance(part.base, Network)]
+    for part in sorted(networks, key=lambda part: part.base.name != "mlp"):
+        yield from _of_methods(part)
+    with_layers = [p for p in networks if isinstance(p.base, Network) and p.base.hidden_layer_sizes]
+    yield _compare("decoders", "Decoders of CPE-F", "cpe-f", with_layers, _DECODERS)
+    yield _Layout(
+        "traditional",
+        "traditional",
+        "CPE with traditional models",
+        [
+            _Row(m.label, m.label, part, replace(m, decoder="l1", criterion="scel"))
+            for part in plan.parts
+            if part not in networks
+            for m in part.methods
+        ],
+    )
+    for name in ("cpe-t", "fwd"):
+        title = f"What chooses the learning rate of {METHODS[name].label}"
+        yield _compare(f"validation-{name}", title, name, networks, _CRITERIA)
+
+
+def _of_methods(part: Part) -> Iterable[_Layout]:
+    """Yield the table of a network's methods; of the linear one, two, as in the paper."""
+    base = part.base.name
+    rows = [_Row(m.label, _published_row(m), part, m) for m in part.methods]
+    if base == "linear":
+        title = "Methods with linear networks"
+        yield _Layout("linear-clean", base, title, rows, lambda s: not s.noise)
+        yield _Layout("linear-noisy", base, f"{title}, noisy labels", rows, lambda s: bool(s.noise))
+    else:
+        name = "main" if base == "mlp" else base
+        yield _Layout(name, name, f"Methods with {base} networks", rows)
+
+
+def _published_row(method: Method) -> str | None:
+    known = METHODS.get(method.name)
+    if known is None or replace(method, label=known.label) != known:
+        return None
+    return known.label
+
+
+# Rows of the tables that compare ways to use one training: what they change in its method.
+_DECODERS = {"MAX": {"decoder": "max"}, "L1": {"decoder": "l1"}}
+_CRITERIA = {"URE": {"criterion": "ure"}, "SCEL": {"criterion": "scel"}}
+
+
+def _compare(
+    name: str, title: str, method: str, parts: list[Part], ways: Mapping[str, Mapping[str, str]]
+) -> _Layout:
+    """Return the table that compares ways to use the training of a method, for each base."""
+    having = [
+        part for part in parts if any(m.name == method and m.loss is None for m in part.methods)
+    ]
+    named = ways is _CRITERIA or len(having) > 1
+    rows = [
+        _Row(
+            f"{part.base.name} {way}" if named else way, way, part, replace(METHODS[method], **how)
+        )
+        for part in having
+        for way, how in ways.items()
+    ]
+    return _Layout(name, name, title, rows)
+
+
+def _table(layout: _Layout, runs: Runs, rule: Rule) -> Table:
+    parts = [row.part for row in layout.rows]
+    settings = dict.fromkeys(s for part in parts for s in part.settings if layout.keep(s))
+    columns = [
+        (dataset, setting)
+        for dataset in dict.fromkeys(d for part in parts for d in part.datasets)
+        for setting in settings
+        if any(dataset in part.datasets and setting in part.settings for part in parts)
+    ]
+    rows = tuple(
+        (row.label, tuple(_cell(row, layout.source, *column, runs, rule) for column in columns))
+        for row in layout.rows
+    )
+    compared = any(cell.paper for _, cells in rows for cell in cells)
+    return Table(
+        layout.name,
+        layout.title,
+        _caption(layout.rows, rule, compared),
+        tuple((dataset.name, setting.name) for dataset, setting in columns),
+        rows,
+    )
+
+
+def _cell(
+    row: _Row, source: str, dataset: Dataset, setting: Setting, runs: Runs, rule: Rule
+) -> Cell:
+    part, method = row.part, row.method
+    if dataset not in part.datasets or setting not in part.settings:
+        return Cell()
+    chosen = runs.choose_all(part, method, dataset, setting, rule)
+    paper = None
+    if row.name is not None:
+        paper = published.figure(source, row.name, runs.plan, part, method, dataset, setting)
+    return Cell(
+        tuple(c.accuracy for c in chosen),
+        part.trials,
+        paper,
+        tuple(c.learning_rate for c in chosen),
+    )
+
+
+def _caption(rows: Sequence[_Row], rule: Rule, compared: bool) -> str:
+    uniform = "uniform" if rule.ure == "uniform" else "given"
+    criteria = {"scel": "SCEL", "ure": f"URE of the zero-one loss under the {uniform} T"}
+    by = _shared({row.label: criteria[row.method.criterion] for row in rows})
+    decoders = _shared({row.label: _DECODER_NAMES.get(d := row.method.decoder, d) for row in rows})
+    said = [
+        "Test accuracy in percent, mean ± standard deviation over trials, in brackets how many of "
+        "the planned trials are complete."
+    ]
+    rates = dict.fromkeys(row.part.learning_rates for row in rows)
+    if (None,) in rates:
+        said.append(f"Hyper-parameters chosen by {by} on held-out complementary labels.")
+    else:
+        grid = " or ".join(", ".join(f"{rate:g}" for rate in sorted(r)) for r in rates)  # type: ignore[type-var]
+        epoch = "the last epoch" if rule.epoch == "last" else "the epoch of its lowest value"
+        said.append(
+            f"Learning rate out of {grid}, chosen by {by} on held-out complementary labels at "
+            f"{epoch}, at which the accuracy is taken too."
+        )
+    said.append(f"Decoded by {decoders}.")
+    if compared:
+        said.append(
+            "The paper's figures stand beside; ≠ marks those that differ from ours by more than 1 "
+            "point + two of the paper's standard deviations."
+        )
+    return " ".join(said)
+
+
+_DECODER_NAMES = {"l1": "L1", "l2": "L2"}
+
+
+def _shared(values: Mapping[str, str]) -> str:
+    """Return values with the rows that have them, or the only value."""
+    labels: dict[str, list[str]] = {}
+    for label, value in values.items():
+        labels.setdefault(value, []).append(label)
+    if len(labels) < 2:
+        return "".join(labels)
+    return " and ".join(f"{value} ({', '.join(rows)})" for value, rows in labels.items())
+
+
+class Difference(NamedTuple):
+    """A cell that differs from the paper's."""
+
+    table: str
+    row: str
+    dataset: str
+    setting: str
+    mean: float
+    n: int
+    of: int
+    paper: published.Figure
+
+
+class Agreement(NamedTuple):
+    """How many cells that the paper has were run, all their trials complete, and agree with it.
+
+    Attributes
+    ----------
+    published : int
+        Cells beside which a published figure stands.
+    run : int
+        Those with at least one trial.
+    complete : int
+        Those with all of them.
+    agree : int
+        Those run that do not differ.
+    differing : tuple of Difference
+        The others, the largest difference first.
+    """
+
+    published: int
+    run: int
+    complete: int
+    agree: int
+    differing: tuple[Difference, ...]
+
+
+def agreement(tables: Iterable[Table]) -> Agreement:
+    """Return how far tables agree with the paper.
+
+    Examples
+    --------
+    >>> from ybar.experiments import plan_file, tables
+    >>> tables.agreement(tables.build([], plan_file.read("paper")))
+    Agreement(published=468, run=0, complete=0, agree=0, differing=())
+    """
+    compared, differing = [], []
+    for table in tables:
+        for row, dataset, setting, cell in table.cells():
+            if cell.paper is None:
+                continue
+            compared.append(cell)
+            if cell.differs:
+                differing.append(
+                    Difference(
+                        table.name, row, dataset, setting, cell.mean, cell.n, cell.of, cell.paper
+                    )
+                )
+    differing.sort(key=lambda d: (-abs(d.mean - d.paper[0]), d))
+    return Agreement(
+        published=len(compared),
+        run=sum(cell.n > 0 for cell in compared),
+        complete=sum(cell.n > 0 and cell.complete for cell in compared),
+        agree=sum(cell.differs is False for cell in compared),
+        differing=tuple(differing),
+    )

@@ -1,0 +1,346 @@
+"""Sweeps: whatever happens to a run, a worker or the sweep, all else ends up recorded, once."""
+
+import collections
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ybar.experiments import execute, plan, plan_file, run
+from ybar.experiments.execute import Died
+from ybar.experiments.ledger import Ledger
+from ybar.experiments.plan import Dataset
+
+pytest.importorskip("torch")
+
+PLAN = """
+trials = 2
+datasets = ["digits"]
+settings = ["uniform", "strong", "noise-0.2"]
+[[base]]
+name = "knn"
+kind = "knn"
+n_neighbors = [10, 40]
+[[base]]
+name = "linear"
+kind = "network"
+methods = ["scl-nl", "ure-ga", "fwd", "cpe-i", "cpe-f", "cpe-t"]
+learning_rates = [1e-2, 1e-3]
+epochs = 4
+"""
+
+# Losses of a user that go wrong; a module, so that workers can import it.
+UNRULY = """
+import os, signal, time
+import torch
+
+def _loss(logits, y_comp, log_T):
+    return -torch.log1p(-logits.softmax(-1).gather(-1, y_comp.expand(*logits.shape[:-1])[..., None])[..., 0])
+
+def well(*given):
+    return _loss(*given)
+
+def raises(*given):
+    raise RuntimeError("a user's mistake")
+
+def not_finite(*given):
+    return _loss(*given) * float("nan")
+
+def out_of_memory(*given):
+    raise MemoryError("no more")
+
+def dies(*given):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def dies_once(*given):
+    if not os.path.exists(os.environ["YBAR_TEST_MARK"]):
+        open(os.environ["YBAR_TEST_MARK"], "w").close()
+        dies()
+    return _loss(*given)
+"""
+
+
+def jobs_of(text, folder=None):
+    read = plan_file.parse(text, "p.toml", folder)
+    facts = {d: run.facts(d) for part in read.parts for d in part.datasets}
+    return plan.jobs(read, facts)
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    return jobs_of(PLAN)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger(tmp_path / "runs.sqlite") as opened:
+        yield opened
+
+
+class Here:
+    """A pool of this very process, that can be told which jobs' workers die, and how often."""
+
+    def __init__(self, deaths=(), width=1):
+        self.deaths, self.width = collections.Counter(deaths), width
+        self.waiting, self.ran = [], []
+
+    def free(self):
+        return self.width - len(self.waiting)
+
+    def submit(self, job):
+        self.waiting.append(job)
+
+    def finished(self, tell):
+        job = self.waiting.pop(0)
+        tell(job, 0.5)
+        if any(self.deaths[t] > 0 for t in job.trainings):
+            self.deaths.subtract(job.trainings)
+            return [(job, Died("ended by SIGKILL"))]
+        self.ran.append(job)
+        return [(job, run.run(job))]
+
+    def close(self):
+        pass
+
+
+class Forbidden(Here):
+    def submit(self, job):
+        raise AssertionError("this was done already")
+
+
+def figures(ledger):
+    return {entry.hash: entry.figures for entry in ledger.entries()}
+
+
+def test_a_sweep_records_every_run_once_and_asking_again_costs_nothing(jobs, ledger):
+    told = []
+    execute.sweep(jobs, ledger, Here(), lambda job, share, outcomes: told.append(outcomes))
+    names = [name for job in jobs for name in plan.hashes(job)]
+    assert sorted(ledger.hashes()) == sorted(set(names))
+    assert sum(len(outcomes) for outcomes in told if outcomes) == len(names)
+    assert all(entry.cause is None for entry in ledger.entries())
+    execute.sweep(jobs, ledger, Forbidden())
+
+
+def test_processes_give_the_same_bits_as_this_process(jobs, ledger, tmp_path):
+    some = [job for job in jobs if job.trial == 0]
+    with execute.processes(2) as pool:
+        execute.sweep(some, ledger, pool)
+    with Ledger(tmp_path / "here.sqlite") as other:
+        execute.sweep(some, other, Here())
+        assert figures(other) == figures(ledger)
+        for a, b in zip(other.entries(curves=True), ledger.entries(curves=True), strict=True):
+            for name in a.curves:
+                if name != "seconds":
+                    np.testing.assert_array_equal(a.curves[name], b.curves[name])
+
+
+def test_what_is_recorded_with_a_run_tells_where_it_comes_from(jobs, ledger):
+    execute.sweep(jobs[:1] + jobs[-1:], ledger, Here())
+    knn, *networks = sorted(ledger.entries(curves=True), key=lambda e: e.config["kind"] != "knn")
+    for entry in (knn, *networks):
+        assert {"ybar", "python", "numpy", "scikit-learn", "torch", "source"} <= set(entry.versions)
+        assert entry.config["data_sha256"] == run.sha256(run.load(Dataset("digits")))
+        assert entry.seconds > 0
+        assert entry.finished.endswith("+00:00")
+        text = repr(entry)
+        assert os.getcwd() not in text
+        assert os.uname().nodename not in text
+    assert list(knn.curves["n_neighbors"]) == [10, 40]
+    for entry in networks:
+        assert {len(values) for values in entry.curves.values()} == {4}
+
+
+def test_runs_that_are_missing_from_a_job_are_all_that_is_run(jobs, ledger):
+    job = jobs[-1]
+    entries = [execute.entry_of(job, outcome) for outcome in run.run(job)]
+    ledger.record(entries[:-3])
+    pool = Here()
+    execute.sweep([job], ledger, pool)
+    assert [ran.trainings for ran in pool.ran] == [job.trainings[-3:]]
+    for entry in ledger.entries():
+        alike = next(e for e in entries if e.hash == entry.hash)
+        assert entry.figures["last.scel"] == pytest.approx(alike.figures["last.scel"], rel=1e-4)
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_job_whose_worker_died_is_tried_again(jobs, ledger, deaths):
+    job = jobs[-1]
+    pool = Here({job.trainings[0]: deaths})
+    execute.sweep([job], ledger, pool)
+    assert pool.ran == [job]
+    assert set(ledger.hashes().values()) == {True}
+
+
+def test_a_run_that_kills_its_worker_each_time_is_recorded_and_the_others_finish(jobs, ledger):
+    job = jobs[-1]
+    bad = job.trainings[4]
+    execute.sweep([job], ledger, Here({bad: 10**6}))
+    assert len(ledger.hashes()) == len(job.trainings)
+    (failed,) = [entry for entry in ledger.entries() if entry.cause is not None]
+    assert failed.config["method"] == bad.method
+    assert failed.config["learning_rate"] == bad.learning_rate
+    assert failed.cause == "the worker died 3 times: ended by SIGKILL"
+
+
+@pytest.fixture
+def unruly(tmp_path, monkeypatch):
+    """A plan with methods that go wrong in every way, beside two that do not."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("YBAR_TEST_MARK", str(tmp_path / "mark"))
+    (tmp_path / "unruly.py").write_text(UNRULY)
+    sys.modules.pop("unruly", None)
+
+    def make(*names, rates=(1e-2, 1e-3)):
+        methods = "".join(
+            f'[[method]]\nname = "{name}"\nloss = "unruly:{name}"\n' for name in names
+        )
+        text = f"""
+        trials = 1
+        datasets = ["digits"]
+        settings = ["strong"]
+        {methods}
+        [[base]]
+        name = "linear"
+        kind = "network"
+        methods = {["cpe-f", *names, "scl-nl"]!r}
+        learning_rates = {list(rates)!r}
+        epochs = 3
+        """
+        return jobs_of(textwrap.dedent(text), tmp_path)
+
+    yield make
+    sys.modules.pop("unruly", None)
+
+
+def test_a_run_that_raises_or_is_not_finite_is_recorded_with_its_cause(unruly, ledger):
+    jobs = unruly("raises", "not_finite", "out_of_memory", "well")
+    execute.sweep(jobs, ledger, Here())
+    causes = {(e.config["method"], e.cause) for e in ledger.entries()}
+    assert causes == {
+        ("cpe-f", None),
+        ("scl-nl", None),
+        ("well", None),
+        ("raises", "RuntimeError: a user's mistake"),
+        ("not_finite", "the loss was not finite at epoch 1, batch 1"),
+        ("out_of_memory", "MemoryError: no more"),
+    }
+    assert len(ledger.entries()) == 12
+    (traceback, *_) = [e.traceback for e in ledger.entries() if e.config["method"] == "raises"]
+    assert "unruly.py:" in traceback
+    assert "in raises" in traceback
+    assert str(ledger.path.parent) not in traceback
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_workers_that_are_killed_are_replaced(unruly, ledger):
+    with execute.processes(2) as pool:
+        execute.sweep(unruly("dies", "dies_once", rates=[1e-2]), ledger, pool)
+    found = {(e.config["method"], e.cause is None) for e in ledger.entries()}
+    assert found == {("cpe-f", True), ("scl-nl", True), ("dies_once", True), ("dies", False)}
+    (cause,) = {e.cause for e in ledger.entries() if e.cause is not None}
+    assert "the worker died 3 times: ended by SIGKILL" in cause
+    assert len(ledger.hashes()) == 4
+
+
+def test_runs_of_another_sweep_are_left_to_it_and_taken_over_when_it_dies(jobs, ledger):
+    job = jobs[-1]
+    other = Ledger(ledger.path)
+    other.claim(plan.hashes(job))
+    pool = Here()
+    looked = []
+    sleep = time.sleep
+
+    def other_dies(seconds):
+        looked.append(seconds)
+        assert pool.ran == []
+        other.close()
+        sleep(0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execute.time, "sleep", other_dies)
+        execute.sweep([job], ledger, pool)
+    assert len(looked) == 1
+    assert len(ledger.hashes()) == len(job.trainings)
+
+
+def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
+    (tmp_path / "p.toml").write_text(PLAN)
+    code = textwrap.dedent("""
+        import sys
+        from ybar.experiments import execute, plan, plan_file, run
+        from ybar.experiments.ledger import Ledger
+        if __name__ == "__main__":
+            read = plan_file.read(sys.argv[1])
+            facts = {d: run.facts(d) for part in read.parts for d in part.datasets}
+            done = []
+            with Ledger(sys.argv[2]) as ledger, execute.processes(1) as pool:
+                execute.sweep(plan.jobs(read, facts), ledger, pool, lambda *a: done.append(a[2]))
+            print(sum(len(outcomes) for outcomes in done if outcomes))
+    """)
+    (tmp_path / "sweep.py").write_text(code)
+    command = [sys.executable, "sweep.py", "p.toml", "runs.sqlite"]
+    sweeps = [
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    counts = [int(sweep.communicate(timeout=200)[0]) for sweep in sweeps]
+    with Ledger(tmp_path / "runs.sqlite") as ledger:
+        names = {name for job in jobs_of(PLAN) for name in plan.hashes(job)}
+        assert set(ledger.hashes()) == names
+        assert sum(counts) == len(names)  # none twice
+        check = ledger._connection.execute("PRAGMA integrity_check").fetchone()
+        assert check == ("ok",)
+    assert sorted(os.listdir(tmp_path)) == ["p.toml", "runs.sqlite", "sweep.py"]
+
+
+def test_processes_end_with_the_pool_and_environment_is_as_before(jobs):
+    before = dict(os.environ)
+    with execute.processes(1) as pool:
+        pool.submit(jobs[0])
+        (worker,) = pool.workers
+        assert worker.process.is_alive()
+    assert not worker.process.is_alive()
+    assert dict(os.environ) == before
+
+
+def test_a_cluster_runs_the_same_bits_and_survives_the_loss_of_workers(jobs, ledger, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    some = [job for job in jobs if job.trial == 0]
+    killed = []
+
+    def tell(job, share, outcomes):
+        if not killed:
+            for worker in pool.local.workers.values():
+                os.kill(worker.process.pid, 9)
+                killed.append(worker)
+                return
+
+    with execute.cluster(None, 2) as pool:
+        assert isinstance(pool.local, distributed.LocalCluster)
+        execute.sweep(some, ledger, pool, tell)
+    assert killed
+    assert set(ledger.hashes().values()) == {True}
+    with Ledger(tmp_path / "here.sqlite") as other:
+        execute.sweep(some, other, Here())
+        assert figures(other) == figures(ledger)
+
+
+def test_a_scheduler_that_does_not_answer_is_one_clear_error():
+    pytest.importorskip("distributed")
+    with (
+        pytest.raises(execute.ExecutionError, match="nothing answered at tcp://127.0.0.1:9"),
+        execute.cluster("tcp://127.0.0.1:9", 1),
+    ):
+        pass
+
+
+def test_data_that_are_not_those_planned_with_are_refused(jobs, ledger):
+    job = replace(jobs[0], data_sha256="f" * 64)
+    execute.sweep([job], ledger, Here())
+    (entry,) = ledger.entries()
+    assert "must be the one planned with" in entry.cause
