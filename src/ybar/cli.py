@@ -8,11 +8,14 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from ._extras import require
 
-typer: Any = require("typer", "cli", "the command line")
+if TYPE_CHECKING:
+    import typer
+else:
+    typer = require("typer", "cli", "the command line")
 
 app = typer.Typer(
     name="ybar",
@@ -88,8 +91,8 @@ def reproduce(
     Runs that are in the ledger are not run again: interrupt it as you like, the same command goes
     on where it stopped.
 
-    Examples:
-
+    Examples
+    --------
       ybar reproduce digits                          a small plan, a minute
 
       ybar reproduce --dry-run                       what the paper takes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 
 from .ledger import Entry
@@ -13,6 +14,7 @@ _PRODUCTS_A_SECOND = 60e9
 _SECONDS_A_LOGIT = 6e-8
 _SECONDS_A_DISTANCE = 4e-9
 _SECONDS_A_BINNED_VALUE = 1.4e-6
+_SECONDS_A_BATCH = 3e-4
 
 Cost = Callable[[Job], float]
 
@@ -44,9 +46,10 @@ def _computed(job: Job, facts: Facts) -> float:
     base, rows, n_classes = job.base, facts.n_rows, facts.n_classes
     if isinstance(base, Network):
         sizes = [facts.n_features, *base.hidden_layer_sizes, n_classes]
-        layers = [a * b for a, b in zip(sizes, sizes[1:], strict=False)]
+        layers = [a * b for a, b in itertools.pairwise(sizes)]
         products = 2 * rows * (2.3 * layers[0] + 3.3 * sum(layers[1:]))
         an_epoch = products / _PRODUCTS_A_SECOND + rows * sum(sizes[1:]) * _SECONDS_A_LOGIT / 2
+        an_epoch += rows / base.batch_size * _SECONDS_A_BATCH
         return len(job.trainings) * base.epochs * an_epoch
     if isinstance(base, Boosting):
         return rows * facts.n_features * n_classes * _SECONDS_A_BINNED_VALUE

@@ -6,7 +6,8 @@ Each returns None where nothing has been run that it could draw. All can be read
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from .._checks import shown
 from .._extras import require
 from . import text
 from .choose import Rule, Runs
+from .layouts import COMPARISONS
 from .ledger import Entry
 from .plan import METHODS, Dataset, Facts, Part, Plan, Setting
-from .published import SETTINGS
-from .tables import COMPARISONS, Cell, Table
+from .tables import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +38,6 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CURVES = ("cpe-i", "cpe-f", "cpe-t")
 _LOSSES = {"loss": ("training loss", "--"), "scel": ("validation loss (SCEL)", "-")}
-_LEVELS = {s.name: s.noise for s in SETTINGS.values() if s.transition == "strong"}
 _HALVES = {"linear-clean": "linear", "linear-noisy": "linear"}
 _WHAT = "a figure"
 # Beyond so many points colours no longer change; the numbers do.
@@ -115,6 +115,9 @@ def _histories(runs: Runs, part: Part, dataset: Dataset, setting: Setting) -> Hi
 
 
 def _draw_losses(ax: Any, histories: Histories) -> None:
+    if not any(histories.values()):
+        ax.text(0.5, 0.5, "no trial yet", transform=ax.transAxes, ha="center", color="0.4")
+        ax.set_yticks([])
     for i, name in enumerate(_CURVES):
         entries = histories.get(name)
         if not entries:
@@ -146,25 +149,27 @@ def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """Plot accuracy against the noise of strong labels: a panel for each base and data set.
 
     Lines are means over trials with bars of a standard deviation; dashed and faint is the paper.
-    Settings are known by the paper's names, strong and noise-0.1 to noise-0.5.
+    Settings are known by their names, such as strong and noise-0.1.
     """
-    groups = {}
-    for name, rows in _groups(t for t in tables if t.name not in COMPARISONS).items():
-        cells = {row: {c: cell for c, cell in rows[row].items() if c[1] in _LEVELS} for row in rows}
-        if any(cell.n for row in cells.values() for cell in row.values()):
-            groups[name] = cells
+    groups = {
+        name: rows
+        for name, rows in _groups(t for t in tables if t.name not in COMPARISONS).items()
+        if any(cell.n and _noise(c[1]) for row in rows.values() for c, cell in row.items())
+    }
     if not groups:
         return None
-    datasets = list(dict.fromkeys(d for rows in groups.values() for d, _ in _columns(rows)))
+    columns = [c for rows in groups.values() for row in rows.values() for c in row]
+    datasets = list(dict.fromkeys(dataset for dataset, _ in columns))
+    levels = sorted({level for _, s in columns if (level := _noise(s)) is not None})
     figure = _figure(3.1 * len(datasets) + 1.2, 2.8 * len(groups) + 0.5)
     axes = figure.subplots(len(groups), len(datasets), squeeze=False)
     for panels, (name, rows) in zip(axes, groups.items(), strict=True):
         for ax, dataset in zip(panels, datasets, strict=True):
             for (i, label), row in rows.items():
-                under = {setting: cell for (d, setting), cell in row.items() if d == dataset}
-                _draw_by_noise(ax, i, label, under)
+                cells = {setting: cell for (d, setting), cell in row.items() if d == dataset}
+                _draw_by_noise(ax, i, label, cells)
             ax.set_title(f"{_label(dataset)}, {_label(name)}", fontsize=10)
-            ax.set_xticks(list(_LEVELS.values()))
+            ax.set_xticks(levels)
             ax.tick_params(labelsize=8)
         panels[0].set_ylabel("test accuracy (%)", fontsize=9)
         handles, labels = panels[0].get_legend_handles_labels()
@@ -175,15 +180,25 @@ def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     return figure
 
 
+def _noise(setting: str) -> float | None:
+    """Return the noise of strong labels that a setting's name says, None for other settings."""
+    if setting == "strong":
+        return 0.0
+    named = re.fullmatch(r"noise-(\d*\.?\d+)", setting)
+    return float(named[1]) if named else None
+
+
 def _draw_by_noise(ax: Any, i: int, label: str, cells: Mapping[str, Cell]) -> None:
-    by_level = sorted((_LEVELS[setting], cell) for setting, cell in cells.items())
-    ours = [(level, c.mean, c.std) for level, c in by_level if c.n]
-    paper = [(level, c.paper[0]) for level, c in by_level if c.paper]
+    by_level = [(level, cell) for s, cell in cells.items() if (level := _noise(s)) is not None]
+    by_level.sort(key=lambda pair: pair[0])
+    ours = [(level, cell.mean, cell.std) for level, cell in by_level if cell.n]
+    paper = [(level, cell.paper[0]) for level, cell in by_level if cell.paper]
     x, mean, std = zip(*ours, strict=True) if ours else ((), (), ())
     look = _look(i) | {"lw": 1.2, "markersize": 4, "label": _label(label)}
     ax.errorbar(x, mean, np.nan_to_num(std), capsize=2, elinewidth=0.7, **look)
     if paper:
-        ax.plot(*zip(*paper, strict=True), color=look["color"], ls="--", lw=1, alpha=0.45)
+        faint = _look(i) | {"ls": "--", "lw": 1, "markersize": 3, "mfc": "none", "alpha": 0.45}
+        ax.plot(*zip(*paper, strict=True), **faint)
 
 
 def agreement_map(tables: Iterable[Table]) -> Figure | None:
@@ -199,6 +214,8 @@ def agreement_map(tables: Iterable[Table]) -> Figure | None:
         if any(cell.paper for cell in cells.values())
     ]
     columns = list(dict.fromkeys(column for *_, cells in rows for column in cells))
+    datasets = list(dict.fromkeys(dataset for dataset, _ in columns))
+    columns.sort(key=lambda column: datasets.index(column[0]))
     off = np.array(
         [[_points(cells.get(column, Cell())) for column in columns] for *_, cells in rows]
     )
@@ -241,7 +258,7 @@ def _draw_points(ax: Any, x: int, y: int, cell: Cell, points: float) -> None:
     ax.text(
         x,
         y,
-        f"{points:+.1f}",
+        f"{round(points, 1) + 0.0:+.1f}",  # no -0.0
         ha="center",
         va="center",
         fontsize=7,
@@ -266,11 +283,6 @@ def _groups(tables: Iterable[Table]) -> dict[str, dict[Row, dict[Column, Cell]]]
             row = group.setdefault((i, label), {})
             row |= zip(table.columns, cells, strict=True)
     return groups
-
-
-def _columns(rows: Mapping[Row, Mapping[Column, Cell]]) -> Iterator[Column]:
-    for cells in rows.values():
-        yield from cells
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._extras import require
-from . import estimate, execute, outputs, plan_file, run, transfer
+from . import estimate, execute, outputs, plan_file, render, run, transfer
 from . import plan as planning
 from .ledger import Entry, Ledger
 from .plan import Dataset, Facts, Job, Plan
@@ -69,10 +69,12 @@ def reproduce(source: str, options: Options) -> None:
         entries = ledger.entries(curves=True)
     for each in options.export:
         transfer.export(entries, each)
-    summary = outputs.write(entries, plan, folder, facts, epoch=options.epoch)
-    for table in summary.shown:
-        require("rich", "cli", "ybar reproduce").print(table)
-    print(summary.text)
+    written = outputs.write(entries, plan, folder, facts, epoch=options.epoch)
+    out = require("rich.console", "cli", "ybar reproduce").Console()
+    for table in written.tables:
+        if any(cell.n for *_, cell in table.cells()):
+            out.print(render.terminal(table), "")
+    out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 
 class _Chosen:

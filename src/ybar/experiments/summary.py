@@ -144,7 +144,7 @@ def _cell(cell: results.Cell, say_trials: bool) -> Cell:
     if cell.paper is not None:
         details.append(f"paper {_figure(*cell.paper)}")
     if not cell.n:
-        return Cell("no trial yet", "\n".join(details), "missing")
+        return Cell("no trial", "\n".join(details), "missing")
     return Cell(_figure(cell.mean, cell.std), "\n".join(details), _MARKS[cell.differs])
 
 

@@ -1,27 +1,25 @@
 """The paper's tables from what is in the ledger, each figure beside the published one.
 
-Tables of any plan are made alike: the rows of a table say what is trained, how it is decoded and
-what chooses the learning rate, and a cell follows from that. See `render` for the formats.
+`layouts` says which tables there are and what their rows show, `choose` which run of a trial
+counts, `published` what the paper has, and `render` makes text of them.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from .._checks import shown
 from . import published
 from .choose import EPOCHS, URES, Rule, Runs
+from .layouts import Layout, Row, caption, layouts
 from .ledger import Entry
-from .plan import METHODS, Dataset, Facts, Method, Network, Part, Plan, Setting
+from .plan import Dataset, Facts, Plan, Setting
 
-__all__ = ["COMPARISONS", "Agreement", "Cell", "Difference", "Table", "agreement", "build"]
-
-COMPARISONS = ("decoders", "validation-cpe-t", "validation-fwd")
-"""Tables whose rows are ways to use one training, not methods."""
+__all__ = ["Agreement", "Cell", "Difference", "Table", "agreement", "build"]
 
 # Sums of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
 _ROUNDING = 1e-9
@@ -108,25 +106,6 @@ class Table:
                 yield label, dataset, setting, cell
 
 
-class _Row(NamedTuple):
-    """What a row shows; `name` is that of the paper's row in its table, None where it has none."""
-
-    label: str
-    name: str | None
-    part: Part
-    method: Method
-
-
-class _Layout(NamedTuple):
-    """A table before its cells; `source` is that of the published figures."""
-
-    name: str
-    source: str
-    title: str
-    rows: list[_Row]
-    keep: Callable[[Setting], bool] = lambda _: True
-
-
 def build(
     entries: Iterable[Entry],
     plan: Plan,
@@ -162,7 +141,7 @@ def build(
             )
     runs, rule = Runs(entries, plan, facts), Rule(epoch, ure)
     tables: dict[str, Table] = {}
-    for layout in _layouts(plan):
+    for layout in layouts(plan):
         table = _table(layout, runs, rule)
         if table.columns:
             name = table.name
@@ -172,73 +151,7 @@ def build(
     return list(tables.values())
 
 
-def _layouts(plan: Plan) -> Iterable[_Layout]:
-    """Yield all tables in the order in which one reads them."""
-    networks = [part for part in plan.parts if isinstance(part.base, Network)]
-    for part in sorted(networks, key=lambda part: part.base.name != "mlp"):
-        yield from _of_methods(part)
-    with_layers = [p for p in networks if isinstance(p.base, Network) and p.base.hidden_layer_sizes]
-    yield _compare("decoders", "Decoders of CPE-F", "cpe-f", with_layers, _DECODERS)
-    yield _Layout(
-        "traditional",
-        "traditional",
-        "CPE with traditional models",
-        [
-            _Row(m.label, m.label, part, replace(m, decoder="l1", criterion="scel"))
-            for part in plan.parts
-            if part not in networks
-            for m in part.methods
-        ],
-    )
-    for name in ("cpe-t", "fwd"):
-        title = f"What chooses the learning rate of {METHODS[name].label}"
-        yield _compare(f"validation-{name}", title, name, networks, _CRITERIA)
-
-
-def _of_methods(part: Part) -> Iterable[_Layout]:
-    """Yield the table of a network's methods; of the linear one, two, as in the paper."""
-    base = part.base.name
-    rows = [_Row(m.label, _published_row(m), part, m) for m in part.methods]
-    if base == "linear":
-        title = "Methods with linear networks"
-        yield _Layout("linear-clean", base, title, rows, lambda s: not s.noise)
-        yield _Layout("linear-noisy", base, f"{title}, noisy labels", rows, lambda s: bool(s.noise))
-    else:
-        name = "main" if base == "mlp" else base
-        yield _Layout(name, name, f"Methods with {base} networks", rows)
-
-
-def _published_row(method: Method) -> str | None:
-    known = METHODS.get(method.name)
-    if known is None or replace(method, label=known.label) != known:
-        return None
-    return known.label
-
-
-# Rows of the tables that compare ways to use one training: what they change in its method.
-_DECODERS = {"MAX": {"decoder": "max"}, "L1": {"decoder": "l1"}}
-_CRITERIA = {"URE": {"criterion": "ure"}, "SCEL": {"criterion": "scel"}}
-
-
-def _compare(
-    name: str, title: str, method: str, parts: list[Part], ways: Mapping[str, Mapping[str, str]]
-) -> _Layout:
-    """Return the table that compares ways to use the training of a method, for each base."""
-    having = [
-        part for part in parts if any(m.name == method and m.loss is None for m in part.methods)
-    ]
-    named = ways is _CRITERIA or len(having) > 1
-    rows = [
-        _Row(
-            f"{part.base.name} {way}" if named else way, way, part, replace(METHODS[method], **how)
-        )
-        for part in having
-        for way, how in ways.items()
-    ]
-    return _Layout(name, name, title, rows)
-
-
-def _table(layout: _Layout, runs: Runs, rule: Rule) -> Table:
+def _table(layout: Layout, runs: Runs, rule: Rule) -> Table:
     parts = [row.part for row in layout.rows]
     settings = dict.fromkeys(s for part in parts for s in part.settings if layout.keep(s))
     columns = [
@@ -255,14 +168,14 @@ def _table(layout: _Layout, runs: Runs, rule: Rule) -> Table:
     return Table(
         layout.name,
         layout.title,
-        _caption(layout.rows, rule, compared),
+        caption(layout.rows, rule, compared),
         tuple((dataset.name, setting.name) for dataset, setting in columns),
         rows,
     )
 
 
 def _cell(
-    row: _Row, source: str, dataset: Dataset, setting: Setting, runs: Runs, rule: Rule
+    row: Row, source: str, dataset: Dataset, setting: Setting, runs: Runs, rule: Rule
 ) -> Cell:
     part, method = row.part, row.method
     if dataset not in part.datasets or setting not in part.settings:
@@ -277,47 +190,6 @@ def _cell(
         paper,
         tuple(c.learning_rate for c in chosen),
     )
-
-
-def _caption(rows: Sequence[_Row], rule: Rule, compared: bool) -> str:
-    uniform = "uniform" if rule.ure == "uniform" else "given"
-    criteria = {"scel": "SCEL", "ure": f"URE of the zero-one loss under the {uniform} T"}
-    by = _shared({row.label: criteria[row.method.criterion] for row in rows})
-    decoders = _shared({row.label: _DECODER_NAMES.get(d := row.method.decoder, d) for row in rows})
-    said = [
-        "Test accuracy in percent, mean ± standard deviation over trials, in brackets how many of "
-        "the planned trials are complete."
-    ]
-    rates = dict.fromkeys(row.part.learning_rates for row in rows)
-    if (None,) in rates:
-        said.append(f"Hyper-parameters chosen by {by} on held-out complementary labels.")
-    else:
-        grid = " or ".join(", ".join(f"{rate:g}" for rate in sorted(r)) for r in rates)  # type: ignore[type-var]
-        epoch = "the last epoch" if rule.epoch == "last" else "the epoch of its lowest value"
-        said.append(
-            f"Learning rate out of {grid}, chosen by {by} on held-out complementary labels at "
-            f"{epoch}, at which the accuracy is taken too."
-        )
-    said.append(f"Decoded by {decoders}.")
-    if compared:
-        said.append(
-            "The paper's figures stand beside; ≠ marks those that differ from ours by more than 1 "
-            "point + two of the paper's standard deviations."
-        )
-    return " ".join(said)
-
-
-_DECODER_NAMES = {"l1": "L1", "l2": "L2"}
-
-
-def _shared(values: Mapping[str, str]) -> str:
-    """Return values with the rows that have them, or the only value."""
-    labels: dict[str, list[str]] = {}
-    for label, value in values.items():
-        labels.setdefault(value, []).append(label)
-    if len(labels) < 2:
-        return "".join(labels)
-    return " and ".join(f"{value} ({', '.join(rows)})" for value, rows in labels.items())
 
 
 class Difference(NamedTuple):

@@ -44,7 +44,7 @@ _LATEX_LETTERS = frozenset(map(chr, range(0xC0, 0x100))) - set("ÐðÞþ×÷")
 _FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 
 _LONGEST_FILE_NAME = 80
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_DEVICES = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 
 
 def plain(s: str) -> str:
@@ -117,7 +117,9 @@ def from_spreadsheet(s: str) -> str:
 
 
 def file_name(s: str) -> str:
-    """Return a name for a file on any system; different texts have different names.
+    """Return a name for a file, without its suffix, on any system.
+
+    A text that is none as it is gets a mark of its own, so that two never share a file.
 
     Examples
     --------
@@ -125,10 +127,10 @@ def file_name(s: str) -> str:
     >>> text.file_name("linear-clean")
     'linear-clean'
     >>> text.file_name("../../etc/passwd")
-    'etc_passwd-8a6163d5'
+    'etc_passwd-3754d6cb'
     """
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", s).strip("._-")[:_LONGEST_FILE_NAME]
-    if safe == s and not _DEVICES.fullmatch(safe):
+    safe = re.sub(r"[^A-Za-z0-9_-]+", "_", s).strip("_-")[:_LONGEST_FILE_NAME]
+    if safe and safe == s and not _DEVICES.fullmatch(safe):
         return safe
     digest = hashlib.sha256(s.encode(errors="surrogatepass")).hexdigest()[:8]
     return f"{safe}-{digest}" if safe else digest

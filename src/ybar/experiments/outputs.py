@@ -1,0 +1,135 @@
+"""What comes of a plan, as files: tables, figures and the page."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .._files import write_whole
+from ..report import page
+from . import choose, figures, render, summary, tables
+from .ledger import Entry
+from .plan import Dataset, Facts, Network, Plan
+from .text import file_name, markdown, plain
+
+_PIXELS_AN_INCH = 144
+
+Drawn = tuple[str, str, Any]
+"""Title, what is to be seen in words, and the figure."""
+
+
+class Written(NamedTuple):
+    """What to show of it at once."""
+
+    tables: list[tables.Table]
+    text: str
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder, or refuse one that cannot be written to, before anything is run."""
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+        write_whole(folder / ".writable", b"")
+        (folder / ".writable").unlink()
+    except OSError as error:
+        raise OSError(
+            f"output must be a folder that can be written to; {folder} cannot "
+            f"({error.strerror}). Choose another with --output"
+        ) from error
+
+
+def write(
+    entries: Sequence[Entry],
+    plan: Plan,
+    folder: Path,
+    facts: Mapping[Dataset, Facts],
+    *,
+    epoch: str = "last",
+) -> Written:
+    """Write ``tables.md``, ``.tex`` and ``.csv``, ``figures/`` and ``report.html`` to a folder.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        With their curves, where loss curves are to be drawn.
+    plan : Plan
+    folder : path
+        See `check_folder`.
+    facts : mapping of Dataset to Facts
+    epoch : {"last", "best"}
+        Which epoch the tables take.
+    """
+    built = tables.build(entries, plan, epoch=epoch, facts=facts)
+    agreement = tables.agreement(built)
+    choices = _choices(entries, plan, facts) if agreement.run else ""
+    text = [f"# {markdown(plan.name)}\n", *map(render.markdown, built), choices]
+    write_whole(folder / "tables.md", "\n".join(text).encode())
+    write_whole(folder / "tables.tex", "\n".join(map(render.latex, built)).encode())
+    write_whole(folder / "tables.csv", render.to_csv(built).encode())
+    drawn = _draw(entries, plan, built, facts)
+    for stem, (*_, figure) in drawn.items():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=_PIXELS_AN_INCH, metadata={"Software": None})
+        write_whole(folder / "figures" / f"{stem}.png", buffer.getvalue())
+    now = datetime.datetime.now(datetime.UTC)
+    whole = summary.page(entries, plan, built, list(drawn.values()), agreement, now)
+    page.write(whole, folder / "report.html")
+    said = ""
+    if agreement.run:
+        said = (
+            f"{agreement.agree} of {agreement.run} cells agree with the paper "
+            f"({agreement.published} are published). "
+        )
+    return Written(built, f"{said}Written: {plain(str(folder / 'report.html'))}")
+
+
+def _choices(entries: Sequence[Entry], plan: Plan, facts: Mapping[Dataset, Facts]) -> str:
+    """Return how far we agree by what the paper leaves open, as Markdown."""
+    lines = [
+        "### What the paper leaves open\n",
+        "| epoch | URE under | cells run | agree | share |",
+        "|---|---|---|---|---|",
+    ]
+    for epoch in choose.EPOCHS:
+        for ure in choose.URES:
+            built = tables.build(entries, plan, epoch=epoch, ure=ure, facts=facts)
+            found = tables.agreement(built)
+            share = f"{100 * found.agree / found.run:.0f}%" if found.run else "–"
+            under = "the T given" if ure == "given" else "uniform T"
+            lines.append(f"| {epoch} | {under} | {found.run} | {found.agree} | {share} |")
+    return "\n".join(lines) + "\n"
+
+
+def _draw(
+    entries: Sequence[Entry],
+    plan: Plan,
+    built: Sequence[tables.Table],
+    facts: Mapping[Dataset, Facts],
+) -> dict[str, Drawn]:
+    """Return all there is to draw, by the name of its file."""
+    found: dict[str, Drawn] = {}
+    for part in plan.parts:
+        if not isinstance(part.base, Network):
+            continue
+        base = part.base.name
+        for dataset in part.datasets:
+            found[file_name(f"loss-{base}-{dataset.name}")] = (
+                f"Loss curves, {base}, {dataset.name}",
+                "Training and validation loss of CPE-I, CPE-F and CPE-T by epoch, one panel for "
+                "each setting",
+                figures.loss_curves(entries, plan, base, dataset.name, facts=facts),
+            )
+    found["accuracy-by-noise"] = (
+        "Accuracy by noise",
+        "Accuracy of each method against the level of noise, one panel for each data set",
+        figures.accuracy_by_noise(built),
+    )
+    found["agreement"] = (
+        "Agreement with the paper",
+        "Difference of our accuracy from the paper's in points, for each method and column",
+        figures.agreement_map(built),
+    )
+    return {stem: drawn for stem, drawn in found.items() if drawn[2] is not None}

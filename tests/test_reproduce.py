@@ -1,0 +1,297 @@
+"""``ybar reproduce``: one command from a plan to the tables, however often it is interrupted."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ybar.experiments import plan_file
+
+pytest.importorskip("torch")
+pytest.importorskip("typer")
+
+PLAN = """
+trials = 2
+datasets = ["digits"]
+settings = ["strong", "noise-0.2"]
+[[base]]
+name = "knn"
+kind = "knn"
+n_neighbors = [10, 40]
+[[base]]
+name = "linear"
+kind = "network"
+methods = ["scl-nl", "fwd", "cpe-f", "cpe-t"]
+learning_rates = [1e-2, 1e-3]
+epochs = 3
+"""
+N_RUNS = 2 * 2 * (1 + 3 * 2)
+TABLES = ("tables.md", "tables.tex", "tables.csv")
+
+
+def ybar(*arguments, cwd, **kwargs):
+    command = [sys.executable, "-c", "from ybar.cli import main; main()", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    return subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **kwargs,
+    )
+
+
+def ran(*arguments, cwd):
+    process = ybar(*arguments, cwd=cwd)
+    out, err = process.communicate(timeout=250)
+    return process.returncode, out, err
+
+
+def rows(path):
+    """Return the names of the runs of a ledger that is sound."""
+    if not path.exists():
+        return []
+    connection = sqlite3.connect(path, timeout=60)
+    try:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        if not connection.execute("SELECT name FROM sqlite_master").fetchone():
+            return []
+        return [name for (name,) in connection.execute("SELECT hash FROM run")]
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.toml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """A folder in which the plan was run without a break."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    (folder / "mine.toml").write_text(PLAN)
+    code, out, err = ran("reproduce", "mine.toml", "--jobs", 2, cwd=folder)
+    assert code == 0, err
+    return folder, out
+
+
+def test_one_command_gives_the_tables_the_figures_and_the_page(unbroken):
+    folder, out = unbroken
+    assert len(rows(folder / "mine.sqlite")) == N_RUNS
+    assert sorted(os.listdir(folder)) == ["mine-results", "mine.sqlite", "mine.toml"]
+    results = folder / "mine-results"
+    assert sorted(os.listdir(results)) == sorted([*TABLES, "figures", "report.html"])
+    assert "accuracy-by-noise.png" in os.listdir(results / "figures")
+    assert "loss-linear-digits.png" in os.listdir(results / "figures")
+    for label in ("SCL", "Fwd", "CPE-F", "CPE-T", "CPE-KNN", "(2/2)", "report.html"):
+        assert label in out
+    assert "CPE-KNN" in (results / "report.html").read_text()
+
+
+def test_asking_again_runs_nothing_and_writes_the_same_tables(unbroken):
+    folder, _ = unbroken
+    results = folder / "mine-results"
+    before = {name: (results / name).read_bytes() for name in TABLES}
+    ledger = (folder / "mine.sqlite").read_bytes()
+    code, _, err = ran("reproduce", "mine.toml", cwd=folder)
+    assert code == 0, err
+    assert {name: (results / name).read_bytes() for name in TABLES} == before
+    assert (folder / "mine.sqlite").read_bytes() == ledger
+
+
+def test_dry_run_counts_and_writes_nothing(unbroken, folder):
+    code, out, _ = ran("reproduce", "mine.toml", "--dry-run", cwd=folder)
+    assert code == 0
+    assert f"{2 * 2 * (1 + 4 * 2)} runs" in out
+    assert f"{N_RUNS} trainings here, as 8 jobs" in out
+    assert f"In the ledger: 0. To run: {N_RUNS}, about" in out
+    assert os.listdir(folder) == ["mine.toml"]
+    done = unbroken[0] / "mine.sqlite"
+    _, out, _ = ran("reproduce", "mine.toml", "--dry-run", "--ledger", done, cwd=folder)
+    assert f"In the ledger: {N_RUNS}. To run: 0" in out
+
+
+def test_a_part_is_run_and_the_tables_say_what_is_missing(folder):
+    arguments = ["--base", "knn", "--setting", "strong", "--trial", 1, "--epoch", "best"]
+    code, out, err = ran("reproduce", "mine.toml", *arguments, cwd=folder)
+    assert code == 0, err
+    assert len(rows(folder / "mine.sqlite")) == 1
+    assert "(1/2)" in out
+    assert "CPE-F" not in out  # nothing of that table was run
+
+
+def test_ledgers_are_exported_and_merged(unbroken, folder):
+    done, _ = unbroken
+    exports = ["--export", folder / "runs.csv", "--export", folder / "runs.parquet"]
+    code, _, err = ran("reproduce", "mine.toml", "--no-run", *exports, cwd=done)
+    assert code == 0, err
+    for name in ("runs.csv", "runs.parquet"):
+        arguments = ["--no-run", "--merge", name, "--ledger", f"{name}.sqlite", "--output", name[5:]]
+        code, _, err = ran("reproduce", "mine.toml", *arguments, cwd=folder)
+        assert code == 0, err
+        assert f"{name}: {N_RUNS} new runs, 0 known" in err
+        for table in TABLES:
+            merged = (folder / name[5:] / table).read_bytes()
+            assert merged == (done / "mine-results" / table).read_bytes()
+
+
+def survive(folder, unbroken, kills, seed):
+    """Kill a sweep at random instants until it has ended by itself; look at the ledger each time."""
+    rng = random.Random(seed)
+    ledger = folder / "mine.sqlite"
+    known: set[str] = set()
+    for _ in range(kills):
+        sweep = ybar("reproduce", "mine.toml", "--jobs", 2, cwd=folder, start_new_session=True)
+        try:
+            sweep.wait(timeout=rng.uniform(0.2, 12))
+        except subprocess.TimeoutExpired:
+            sweep.send_signal(signal.SIGKILL)
+        sweep.communicate()
+        found = rows(ledger)
+        assert len(found) == len(set(found))
+        assert known <= set(found)  # what was recorded stays
+        known = set(found)
+        if len(known) == N_RUNS:  # begin anew: there are instants left to try
+            ledger.unlink()
+            known = set()
+    code, _, err = ran("reproduce", "mine.toml", "--jobs", 2, cwd=folder)
+    assert code == 0, err
+    assert len(rows(ledger)) == N_RUNS
+    for table in TABLES:
+        expected = (unbroken[0] / "mine-results" / table).read_bytes()
+        assert (folder / "mine-results" / table).read_bytes() == expected
+    left = {name for name in os.listdir(folder) if name.endswith(".lock")}
+    assert left == set()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_sweep_that_is_killed_goes_on_where_it_was(folder, unbroken):
+    survive(folder, unbroken, kills=3, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_sweep_survives_fifty_kills(folder, unbroken):
+    survive(folder, unbroken, kills=50, seed=1)
+
+
+def children(pid):
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return [int(line) for line in listed.stdout.split()]
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_ctrl_c_and_death_leave_no_process_and_no_claim(folder, how):
+    (folder / "mine.toml").write_text(PLAN.replace("epochs = 3", "epochs = 100000"))
+    sweep = ybar("reproduce", "mine.toml", "--jobs", 2, cwd=folder, start_new_session=True)
+    for _ in range(600):  # until both workers are at work
+        time.sleep(0.1)
+        if len(rows(folder / "mine.sqlite")) >= 4 and len(children(sweep.pid)) >= 2:
+            break
+    workers = children(sweep.pid)
+    assert len(workers) >= 2
+    sweep.send_signal(how)
+    _, err = sweep.communicate(timeout=60)
+    if how == signal.SIGINT:
+        assert sweep.returncode == 130
+        assert "Interrupted: 4 runs were recorded" in err
+        assert "Traceback" not in err
+        assert not [name for name in os.listdir(folder) if name.endswith(".lock")]
+    for _ in range(100):
+        if not any(Path(f"/proc/{pid}").exists() for pid in workers):
+            break
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    assert len(rows(folder / "mine.sqlite")) == 4
+
+
+WRONG = {
+    "no such plan": (["none.toml"], 2, "plan must be a TOML file or one of digits, paper"),
+    "unknown option": (["--colour", "red"], 2, "No such option"),
+    "no jobs": (["mine.toml", "--jobs", "0"], 2, "--jobs"),
+    "no number": (["mine.toml", "--jobs", "two"], 2, "--jobs"),
+    "unknown base": (["mine.toml", "--base", "forest"], 2, "--base must be one of the plan's"),
+    "unknown data set": (["mine.toml", "--dataset", "x"], 2, "--dataset must be one of"),
+    "unknown setting": (["mine.toml", "--setting", "x"], 2, "--setting must be one of"),
+    "unknown trial": (["mine.toml", "--trial", "2"], 2, "--trial must be one of the plan's: 0, 1"),
+    "unknown epoch": (["mine.toml", "--epoch", "first"], 2, "--epoch"),
+    "a wrong plan": (["wrong.toml"], 2, "wrong.toml, line 2: unknown key 'trails'"),
+    "a plan that is none": (["data.npz"], 2, "text in UTF-8"),
+    "a folder as plan": (["."], 2, "cannot be read"),
+    "a ledger that is none": (["mine.toml", "--ledger", "mine.toml"], 1, "no SQLite file"),
+    "a ledger in no folder": (["mine.toml", "--ledger", "no/a.sqlite"], 1, "Make it first"),
+    "a ledger where none may be": (["mine.toml", "--ledger", "/proc/a.sqlite"], 1, "cannot be"),
+    "an output that is a file": (["mine.toml", "--output", "mine.toml"], 1, "output must be"),
+    "an output where none may be": (["mine.toml", "--output", "/proc/x"], 1, "output must be"),
+    "an export of no kind": (["mine.toml", "--export", "a.xlsx"], 2, ".csv or .parquet"),
+    "an export to no folder": (["mine.toml", "--export", "no/a.csv"], 1, "Make it first"),
+    "a merge of nothing": (["mine.toml", "--merge", "none.sqlite"], 1, "does not"),
+    "a merge of no ledger": (["mine.toml", "--merge", "data.npz"], 1, "no SQLite file"),
+    "a merge of no export": (["mine.toml", "--merge", "bad.csv"], 1, "not an export"),
+    "no scheduler": (["mine.toml", "--dask", "tcp://127.0.0.1:9"], 1, "nothing answered"),
+    "no address": (["mine.toml", "--dask", "nowhere"], 1, "must be the address"),
+    "T of other data": (["sizes.toml"], 2, "has a transition matrix of 3 classes"),
+    "data that are words": (["words.toml"], 2, "must have features that are numbers"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, monkeypatch):
+    from ybar import cli
+
+    arguments, code, said = WRONG[what]
+    (folder / "wrong.toml").write_text("\ntrails = 2\n")
+    (folder / "bad.csv").write_text("a,b\n1,2\n")
+    np.savez(folder / "data.npz", X=np.full((40, 2), "x"), y=np.arange(40) % 2)
+    (folder / "words.toml").write_text(
+        PLAN.replace('datasets = ["digits"]\n', "")
+        + '[[dataset]]\nname = "w"\npath = "data.npz"\n'
+    )
+    (folder / "sizes.toml").write_text(
+        PLAN.replace('settings = ["strong", "noise-0.2"]\n', "")
+        + '[[setting]]\nname = "s"\ntransition = [[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]\n'
+    )
+    before = sorted(os.listdir(folder))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["ybar", "reproduce", *arguments, "--no-run"])
+    if "--dask" in arguments:
+        sys.argv.remove("--no-run")
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    left = [name for name in os.listdir(folder) if name not in before]
+    # What was good before the mistake was seen may be there, whole: an empty ledger, a folder.
+    assert set(left) <= {"mine.sqlite", "mine-results"}
+
+
+def test_help_has_examples(capsys, monkeypatch):
+    from ybar import cli
+
+    monkeypatch.setattr(sys, "argv", ["ybar", "reproduce", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    for word in ("ybar reproduce digits", "--dry-run", "--merge", "--dask"):
+        assert word in out
+
+
+def test_the_plans_that_come_with_ybar_can_be_read():
+    assert plan_file.packaged() == ["digits", "paper"]
+    for name in plan_file.packaged():
+        assert plan_file.read(name).name == name
