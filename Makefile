@@ -1,7 +1,7 @@
 # make demo | test | test-slow | bench | lint | docs | results
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := $(shell find src -name '*.py')
+SOURCES := $(shell find src -type f -not -name '*.pyc')
 
 .PHONY: demo test test-slow bench lint docs results clean
 

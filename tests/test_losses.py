@@ -15,7 +15,7 @@ from ybar import labels, transition
 from ybar.neural import gradients, losses
 from ybar.neural.data import Rows
 from ybar.neural.models import Dense
-from ybar.neural.objective import Objective, Run
+from ybar.neural.objective import Objective, Run, balanced
 from ybar.neural.train import Group, Recipe, Samples, Stack, train
 
 NAMES = [
@@ -316,6 +316,40 @@ def test_a_row_of_weight_two_is_a_row_given_twice(name):
     twice = np.r_[0, 1, 2, 3, 3, 4, 6:12]
     found = loss_of(name, g, y_comp, T, torch.from_numpy(weight))
     np.testing.assert_allclose(found, loss_of(name, g[twice], y_comp[twice], T), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_of_a_batch_are_given_the_shares_of_all_that_is_trained_on(weighted):
+    T = matrix("strong", 4)
+    g, y_comp = random_batch(4, rows=30)
+    y_comp[y_comp == 2] = 0  # missing from the batch: it adds 0
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, 30) if weighted else None
+    shares = np.array([0.1, 0.2, 0.3, 0.4])
+    p, inverse = [softmax(z) for z in g], np.linalg.inv(T)
+    counts = np.ones(30) if weight is None else weight
+    R = [0.0] * 4
+    for k in range(4):
+        for j in (0, 1, 3):
+            mine = [i for i in range(30) if y_comp[i] == j]
+            loss = sum(counts[i] * -math.log(p[i][k]) for i in mine)
+            R[k] += shares[j] * inverse[j, k] * loss / sum(counts[i] for i in mine)
+    given = balanced(
+        torch.tensor(y_comp),
+        None if weight is None else torch.from_numpy(weight),
+        torch.from_numpy(shares),
+    )
+    found = loss_of("ure-nn", g, y_comp, T, given.double())
+    np.testing.assert_allclose(found, sum(max(0.0, r) for r in R), rtol=1e-5)
+
+
+def test_an_unsure_network_has_no_negative_risk_whatever_the_batch():
+    T = matrix("uniform", 10)
+    y_comp = np.random.default_rng(0).integers(10, size=256)
+    assert min(class_risks(np.zeros((256, 10)), y_comp, T)) < 0  # by the batch's own shares
+    objective = Objective([Run(losses.METHODS["ure-ga"])], log_of(T), CPU)
+    objective.shares = torch.full((10,), 0.1)
+    (loss,), _ = evaluated(objective, torch.zeros(1, 256, 10), torch.tensor(y_comp), None)
+    assert float(loss) == pytest.approx(math.log(10), rel=1e-5)  # the sum of all, none turned
 
 
 @each_name

@@ -818,3 +818,13 @@ def test_nothing_is_warned_of_in_an_ordinary_fit(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         net().fit(X, y_comp).predict(X)
+
+
+@pytest.mark.parametrize("method", ["ure-nn", "ure-ga"])
+def test_the_corrected_risks_learn(method):
+    d = ybar.datasets.load("digits")
+    y_comp = ybar.labels.draw(d.y_train, ybar.transition.uniform(10), random_state=0)
+    clf = ComplementaryNetClassifier(
+        method, hidden_layer_sizes=(), learning_rate=1e-2, max_epochs=40, random_state=0
+    ).fit(d.X_train, y_comp)
+    assert np.mean(clf.predict(d.X_test) == d.y_test) > 0.6

@@ -40,6 +40,7 @@ _CURVES = ("cpe-i", "cpe-f", "cpe-t")
 _LOSSES = {"loss": ("training loss", "--"), "scel": ("validation loss (SCEL)", "-")}
 _HALVES = {"linear-clean": "linear", "linear-noisy": "linear"}
 _WHAT = "a figure"
+_MOST_LETTERS = 24
 # Beyond so many points colours no longer change; the numbers do.
 _MOST_POINTS = 10
 
@@ -161,7 +162,8 @@ def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     columns = [c for rows in groups.values() for row in rows.values() for c in row]
     datasets = list(dict.fromkeys(dataset for dataset, _ in columns))
     levels = sorted({level for _, s in columns if (level := _noise(s)) is not None})
-    figure = _figure(3.1 * len(datasets) + 1.2, 2.8 * len(groups) + 0.5)
+    height = max(2.8, 0.2 * max(map(len, groups.values())))  # of the legend, if that is more
+    figure = _figure(3.1 * len(datasets) + 1.2, height * len(groups) + 0.5)
     axes = figure.subplots(len(groups), len(datasets), squeeze=False)
     for panels, (name, rows) in zip(axes, groups.items(), strict=True):
         for ax, dataset in zip(panels, datasets, strict=True):
@@ -221,7 +223,9 @@ def agreement_map(tables: Iterable[Table]) -> Figure | None:
     )
     if not rows or np.isnan(off).all():
         return None
-    figure = _figure(2.6 + 0.52 * len(columns), 1.6 + 0.27 * len(rows))
+    labels = [f"{_label(name)}: {_label(label)}" for name, label, _ in rows]
+    width = 1 + 0.07 * max(map(len, labels)) + 0.52 * len(columns)
+    figure = _figure(width, 1.6 + 0.27 * len(rows))
     ax = figure.subplots()
     image = ax.imshow(off, "RdBu_r", aspect="auto", vmin=-_MOST_POINTS, vmax=_MOST_POINTS)
     for y, (*_, cells) in enumerate(rows):
@@ -229,7 +233,7 @@ def agreement_map(tables: Iterable[Table]) -> Figure | None:
             if not np.isnan(off[y, x]):
                 _draw_points(ax, x, y, cells[column], off[y, x])
     ax.set_xticks(range(len(columns)), [_label(s) for _, s in columns], rotation=45, ha="right")
-    ax.set_yticks(range(len(rows)), [f"{_label(name)}: {_label(label)}" for name, label, _ in rows])
+    ax.set_yticks(range(len(rows)), labels)
     ax.tick_params(labelsize=8, length=0)
     for y in _changes([name for name, *_ in rows]):
         ax.axhline(y - 0.5, color="black", lw=0.8)
@@ -301,5 +305,7 @@ def _label(name: str) -> str:
     font = manager.get_font(manager.findfont(manager.FontProperties()))
     drawn = "".join(
         c if font.get_char_index(ord(c)) else f"U+{ord(c):04X}" for c in text.plain(name)
-    ).replace("$", r"\$")
-    return f" {drawn}" if drawn.startswith("_") else drawn
+    )
+    if len(drawn) > _MOST_LETTERS:
+        drawn = f"{drawn[:_MOST_LETTERS]}…"
+    return (f" {drawn}" if drawn.startswith("_") else drawn).replace("$", r"\$")

@@ -9,6 +9,7 @@ import importlib.metadata
 import importlib.resources
 import math
 import platform
+import re
 import time
 import traceback
 import zlib
@@ -25,6 +26,7 @@ from .plan import Boosting, Dataset, Facts, Job, Neighbors, Network, Setting, Tr
 
 Tell = Callable[[float], Any]
 
+_PATHS = re.compile(r"""(?<![\w:/])/(?:[^/\s'"]+/)+([^/\s'"]+)""")
 # Methods whose softmax is p and that know of no T: there is nothing for L1 to decode.
 _ORDINARY = ("ure", "ure-nn", "ure-ga", "scl-nl", "scl-exp", "dm", "dm-unweighted")
 
@@ -173,7 +175,7 @@ def failure(training: Training, error: BaseException, seconds: float = math.nan)
     """Return the outcome of a run that raised; paths of this machine are left out."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{_module_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames]
-    cause = " ".join(f"{type(error).__name__}: {error}".split())
+    cause = _PATHS.sub(r"…/\1", " ".join(f"{type(error).__name__}: {error}".split()))
     return Outcome(
         training, cause, "\n".join([*lines, cause]), seconds=seconds, versions=versions()
     )

@@ -91,8 +91,10 @@ def unbiased_non_negative(
 ) -> Tensor:
     """Return Σ_k max(0, R_k) of a batch (``ure-nn``).
 
-    R_k = Σ_j π̄_j (T⁻¹)[j, k] · mean of ℓ(p, k) over the rows with ȳ = j, π̄_j being the share of
-    such rows in the batch: the mean of `unbiased_parts`. A class missing from it adds 0.
+    R_k = Σ_j π̄_j (T⁻¹)[j, k] · mean of ℓ(p, k) over the rows with ȳ = j: the mean of
+    `unbiased_parts`. π̄_j is the share of such rows in the batch, by weight; training weighs rows
+    so that it is the share in all that is trained on (`objective.balanced`). A class missing from
+    the batch adds 0.
     """
     return _mean(unbiased_parts(logits, y_comp, log_T), weight).clamp(min=0).sum(-1)
 

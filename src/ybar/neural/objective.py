@@ -45,11 +45,15 @@ class Objective:
     ----------
     learned : list
         Each run's parameters of T, with ``.grad``, or None: views of those of its method.
+    shares : Tensor or None
+        Share of each complementary label among all that are trained on; None takes the batch's.
+        Methods of a whole batch need it: shares of a batch are so noisy that they rule the loss.
     """
 
     def __init__(self, runs: Sequence[Run], log_T: FloatArray, device: torch.device) -> None:
         self.log_T = torch.as_tensor(log_T, dtype=torch.float32, device=device)
         self.learned: list[Tensor | None] = [None] * len(runs)
+        self.shares: Tensor | None = None
         self.parts = []
         for method in dict.fromkeys(run.method for run in runs):
             chosen = [i for i, run in enumerate(runs) if run.method == method]
@@ -92,6 +96,8 @@ class Objective:
 
     def _of_part(self, part: Part, logits: Tensor, y_comp: Tensor, weight: Tensor | None) -> Tensor:
         method, log_T, own = part.method, self.log_T, part.learned
+        if method.whole_batch and self.shares is not None:
+            weight = balanced(y_comp, weight, self.shares)
         if method.learns and own is not None:
             own = own.detach().requires_grad_()
             log_T = LEARNED[method.learns].log_matrix(own, log_T)
@@ -147,6 +153,22 @@ class Objective:
                 found[:, part.place] = torch.stack(sums).double().cpu().numpy()
             part.pending = []
         return found
+
+
+def shares_of(y_comp: Tensor, weight: Tensor | None, n_classes: int) -> Tensor:
+    """Return the share of each label, by weight."""
+    counts = torch.bincount(y_comp, weight, minlength=n_classes).float()
+    return counts / counts.sum()
+
+
+def balanced(y_comp: Tensor, weight: Tensor | None, shares: Tensor) -> Tensor:
+    """Return weights under which the labels of a batch have the given shares.
+
+    A label that the batch lacks lacks its share.
+    """
+    mass = torch.bincount(y_comp, weight, minlength=len(shares))
+    factors = torch.where(mass > 0, len(y_comp) * shares / mass, 0.0)[y_comp]
+    return factors if weight is None else factors * weight
 
 
 def _check_shape(loss: Tensor, shape: tuple[int, ...]) -> None:

@@ -24,7 +24,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 from .data import Rows
 from .losses import LEARNED
 from .models import Dense, Module
-from .objective import Objective, Run
+from .objective import Objective, Run, shares_of
 
 _SETTLED_AT_ONCE = 64
 
@@ -225,6 +225,7 @@ def train(
     n, device = len(samples.rows), model.device
     y_comp = torch.from_numpy(samples.y_comp).to(device)
     weight = None if samples.weight is None else torch.from_numpy(samples.weight).float().to(device)
+    objective.shares = shares_of(y_comp, weight, objective.log_T.shape[-1])
     settled_at_once = max(4, _SETTLED_AT_ONCE // model.n_runs)
     failed: dict[int, int] = {}
     for epoch in range(1, recipe.max_epochs + 1):
