@@ -137,7 +137,15 @@ def test_ledgers_are_exported_and_merged(unbroken, folder):
     code, _, err = ran("reproduce", "mine.toml", "--no-run", *exports, cwd=done)
     assert code == 0, err
     for name in ("runs.csv", "runs.parquet"):
-        arguments = ["--no-run", "--merge", name, "--ledger", f"{name}.sqlite", "--output", name[5:]]
+        arguments = [
+            "--no-run",
+            "--merge",
+            name,
+            "--ledger",
+            f"{name}.sqlite",
+            "--output",
+            name[5:],
+        ]
         code, _, err = ran("reproduce", "mine.toml", *arguments, cwd=folder)
         assert code == 0, err
         assert f"{name}: {N_RUNS} new runs, 0 known" in err
@@ -187,7 +195,9 @@ def test_a_sweep_survives_fifty_kills(folder, unbroken):
 
 
 def children(pid):
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True
+    )
     return [int(line) for line in listed.stdout.split()]
 
 
@@ -256,8 +266,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, m
     (folder / "bad.csv").write_text("a,b\n1,2\n")
     np.savez(folder / "data.npz", X=np.full((40, 2), "x"), y=np.arange(40) % 2)
     (folder / "words.toml").write_text(
-        PLAN.replace('datasets = ["digits"]\n', "")
-        + '[[dataset]]\nname = "w"\npath = "data.npz"\n'
+        PLAN.replace('datasets = ["digits"]\n', "") + '[[dataset]]\nname = "w"\npath = "data.npz"\n'
     )
     (folder / "sizes.toml").write_text(
         PLAN.replace('settings = ["strong", "noise-0.2"]\n', "")
