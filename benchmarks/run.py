@@ -29,6 +29,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import networks
+import sweeps
 from ybar import (
     CPEBoostingClassifierCV,
     CPEClassifier,
@@ -233,7 +234,11 @@ def likelihood() -> dict[str, Any]:
 
 BENCHMARKS = {
     f.__name__: f
-    for f in (draw, knn_path, boosting_path, decode_memory, likelihood, *networks.BENCHMARKS)
+    for f in (
+        *(draw, knn_path, boosting_path, decode_memory, likelihood),
+        *networks.BENCHMARKS,
+        *sweeps.BENCHMARKS,
+    )
 }
 
 

@@ -1,4 +1,4 @@
-"""Put the tables of ``results/`` into README, each between its two comments."""
+"""Put the tables of ``results/`` into README and the docs, each between its two comments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PLACE = re.compile(r"(<!-- (results/[\w.]+\.md) -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGES = (ROOT / "README.md", ROOT / "docs" / "reproducing.md")
+PLACE = re.compile(r"(<!-- (results/[\w./-]+\.md) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(text: str) -> str:
@@ -15,5 +16,5 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(filled(readme.read_text()))
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))

@@ -2,9 +2,12 @@
 
 import collections
 import os
+import random
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
 
@@ -40,7 +43,8 @@ import os, signal, time
 import torch
 
 def _loss(logits, y_comp, log_T):
-    return -torch.log1p(-logits.softmax(-1).gather(-1, y_comp.expand(*logits.shape[:-1])[..., None])[..., 0])
+    at_label = y_comp.expand(*logits.shape[:-1])[..., None]
+    return -torch.log1p(-logits.softmax(-1).gather(-1, at_label)[..., 0])
 
 def well(*given):
     return _loss(*given)
@@ -308,32 +312,52 @@ def test_processes_end_with_the_pool_and_environment_is_as_before(jobs):
     assert dict(os.environ) == before
 
 
-def test_a_cluster_runs_the_same_bits_and_survives_the_loss_of_workers(jobs, ledger, tmp_path):
+def lose_workers(jobs, ledger, tmp_path, kills):
+    """Sweep on a cluster while one worker after the other is killed; compare with this process."""
     distributed = pytest.importorskip("distributed")
-    some = [job for job in jobs if job.trial == 0]
+    ended = threading.Event()
     killed = []
 
-    def tell(job, share, outcomes):
-        if not killed:
-            for worker in pool.local.workers.values():
-                os.kill(worker.process.pid, 9)
-                killed.append(worker)
-                return
+    def kill():
+        rng = random.Random(0)
+        while len(killed) < kills and not ended.wait(rng.uniform(1, 4)):
+            workers = [w.process for w in pool.local.workers.values() if w.process is not None]
+            alive = [worker.pid for worker in workers if worker.is_alive()]
+            if alive:
+                os.kill(rng.choice(alive), signal.SIGKILL)
+                killed.append(alive)
 
     with execute.cluster(None, 2) as pool:
         assert isinstance(pool.local, distributed.LocalCluster)
-        execute.sweep(some, ledger, pool, tell)
-    assert killed
-    assert set(ledger.hashes().values()) == {True}
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            execute.sweep(jobs, ledger, pool)
+        finally:
+            ended.set()
+            killer.join()
+    names = {name for job in jobs for name in plan.hashes(job)}
+    assert ledger.hashes() == dict.fromkeys(names, True)
     with Ledger(tmp_path / "here.sqlite") as other:
-        execute.sweep(some, other, Here())
+        execute.sweep(jobs, other, Here())
         assert figures(other) == figures(ledger)
+    return len(killed)
+
+
+def test_a_cluster_runs_the_same_bits_and_survives_the_loss_of_a_worker(jobs, ledger, tmp_path):
+    assert lose_workers(jobs, ledger, tmp_path, kills=1) == 1
+
+
+@pytest.mark.slow
+def test_a_cluster_survives_the_loss_of_ten_workers(ledger, tmp_path):
+    longer = jobs_of(PLAN.replace("epochs = 4", "epochs = 300").replace("trials = 2", "trials = 5"))
+    assert lose_workers(longer, ledger, tmp_path, kills=10) == 10
 
 
 def test_a_scheduler_that_does_not_answer_is_one_clear_error():
     pytest.importorskip("distributed")
     with (
-        pytest.raises(execute.ExecutionError, match="nothing answered at tcp://127.0.0.1:9"),
+        pytest.raises(execute.ExecutionError, match=r"nothing answered at tcp://127\.0\.0\.1:9"),
         execute.cluster("tcp://127.0.0.1:9", 1),
     ):
         pass

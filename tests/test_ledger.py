@@ -177,7 +177,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_half_written(ledger):
     ledger._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     noise = {"scel": np.random.default_rng(0).random(30_000)}
     many = [entry(1e-4), entry(1e-5, curves=noise)]
-    with pytest.raises(LedgerError, match="the disk is full. Make room"):
+    with pytest.raises(LedgerError, match=r"the disk is full\. Make room"):
         ledger.record(many)
     assert list(ledger.hashes()) == [entry().hash]
     ledger._connection.execute("PRAGMA max_page_count = 100000")

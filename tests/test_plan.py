@@ -246,7 +246,7 @@ def test_files_that_are_no_plans(tmp_path, content, said):
 def test_a_csv_of_ones_own_needs_its_target(tmp_path):
     (tmp_path / "d.csv").write_text("a,b\n1,x\n")
     text = "[[dataset]]\nname = 'd'\npath = 'd.csv'\n"
-    with pytest.raises(PlanError, match="line 1: .* must have a target"):
+    with pytest.raises(PlanError, match=r"line 1: .* must have a target"):
         parse(text, "p", tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_ledgers_are_exported_and_merged(unbroken, folder):
 
 
 def survive(folder, unbroken, kills, seed):
-    """Kill a sweep at random instants until it has ended by itself; look at the ledger each time."""
+    """Kill a sweep at random instants, look at the ledger each time, then let it end."""
     rng = random.Random(seed)
     ledger = folder / "mine.sqlite"
     known: set[str] = set()

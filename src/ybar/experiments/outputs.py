@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,6 +52,9 @@ def write(
 ) -> Written:
     """Write ``tables.md``, ``.tex`` and ``.csv``, ``figures/`` and ``report.html`` to a folder.
 
+    Where something is in the paper too, ``overview.md`` says how far we agree, and
+    ``choices.md`` what other choices where the paper is silent would give.
+
     Parameters
     ----------
     entries : sequence of Entry
@@ -64,9 +68,11 @@ def write(
     """
     built = tables.build(entries, plan, epoch=epoch, facts=facts)
     agreement = tables.agreement(built)
-    choices = _choices(entries, plan, facts) if agreement.run else ""
-    text = [f"# {markdown(plan.name)}\n", *map(render.markdown, built), choices]
+    text = [f"# {markdown(plan.name)}\n", *map(render.markdown, built)]
     write_whole(folder / "tables.md", "\n".join(text).encode())
+    if agreement.run:
+        write_whole(folder / "overview.md", _by_row(built).encode())
+        write_whole(folder / "choices.md", _choices(entries, plan, facts).encode())
     write_whole(folder / "tables.tex", "\n".join(map(render.latex, built)).encode())
     write_whole(folder / "tables.csv", render.to_csv(built).encode())
     drawn = _draw(entries, plan, built, facts)
@@ -86,10 +92,35 @@ def write(
     return Written(built, f"{said}Written: {plain(str(folder / 'report.html'))}")
 
 
+def _by_row(built: Sequence[tables.Table]) -> str:
+    """Return how far each row of each table agrees with the paper, as Markdown."""
+    lines = [
+        "| table | row | columns run | trials | agree | ours - paper, mean (range) |",
+        "|---|---|---|---|---|---|",
+    ]
+    total = tables.agreement(built)
+    for table in built:
+        for label, cells in table.rows:
+            there = [cell for cell in cells if cell.paper is not None]
+            ran = [cell for cell in there if cell.n]
+            if not ran:
+                continue
+            points = [cell.mean - cell.paper[0] for cell in ran if cell.paper is not None]
+            trials = {cell.n for cell in ran}
+            lines.append(
+                f"| {markdown(table.name)} | {markdown(label)} | {len(ran)} of {len(there)} "
+                f"| {'–'.join(map(str, sorted({min(trials), max(trials)})))} of {ran[0].of} "
+                f"| {sum(cell.differs is False for cell in ran)} "
+                f"| {statistics.fmean(points):+.1f} ({min(points):+.1f} to {max(points):+.1f}) |"
+            )
+    agree = f"{total.agree} ({100 * total.agree / total.run:.0f}%)"
+    lines.append(f"| **all** | | **{total.run} of {total.published}** | | **{agree}** | |")
+    return "\n".join(lines) + "\n"
+
+
 def _choices(entries: Sequence[Entry], plan: Plan, facts: Mapping[Dataset, Facts]) -> str:
     """Return how far we agree by what the paper leaves open, as Markdown."""
     lines = [
-        "### What the paper leaves open\n",
         "| epoch | URE under | cells run | agree | share |",
         "|---|---|---|---|---|",
     ]
