@@ -27,9 +27,11 @@ lint: .venv/.package
 docs: .venv/.package
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
+# Goes on with the paper's experiments from what is in results/; all of them take days.
 results: .venv/.package
-	$(BIN)/python benchmarks/paper_knn.py
-	$(BIN)/python benchmarks/paper_networks.py
+	$(BIN)/ybar reproduce paper --ledger results/paper.sqlite --merge results/paper/runs.csv \
+	  --output results/paper --export results/paper/runs.csv
+	$(BIN)/python benchmarks/default_recipe.py
 	$(BIN)/python benchmarks/update_readme.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,

@@ -11,3 +11,4 @@ exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 default_role = "code"
+napoleon_use_ivar = True  # attributes are described, not targets: several classes have a name

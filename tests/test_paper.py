@@ -1,95 +1,103 @@
-"""Our CPE-KNN and CPE-F networks beside the paper's, on the full data."""
+"""Our runs beside the paper's, on the full data; see docs/reproducing.md."""
 
 from __future__ import annotations
 
-import csv
 import importlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from ybar import datasets
+from ybar.experiments import outputs, plan, plan_file, published, run, tables, transfer
+from ybar.experiments.plan import Dataset, Job, Neighbors, Network, Training
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results" / "paper"
 
 
-@pytest.fixture
-def paper_knn(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("paper_knn")
+@pytest.fixture(scope="module")
+def entries():
+    return transfer.read(RESULTS / "runs.csv")
 
 
-def test_the_committed_figures_agree_with_the_paper(paper_knn):
-    runs = paper_knn.read(ROOT / "results" / "cpe_knn.csv")
-    published = paper_knn.published()
-    assert len(published) == 18
-    for (dataset, setting), figure in published.items():
-        cell = [r.accuracy for r in runs if (r.dataset, r.setting) == (dataset, setting)]
-        assert len(cell) >= 3, (dataset, setting)
-        assert paper_knn.agrees(np.mean(cell), figure), (dataset, setting, np.mean(cell), figure)
+@pytest.fixture(scope="module")
+def built(entries):
+    return {table.name: table for table in tables.build(entries, plan_file.read("paper"))}
+
+
+def test_the_committed_tables_are_those_of_the_committed_runs(entries, tmp_path):
+    outputs.check_folder(tmp_path)
+    outputs.write(entries, plan_file.read("paper"), tmp_path)
+    for name in ("tables.md", "tables.tex", "tables.csv", "overview.md", "choices.md"):
+        assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
+
+
+def test_no_committed_run_tells_of_the_machine_or_failed(entries):
+    for entry in entries:
+        assert entry.cause is None
+        assert "/" not in "".join(map(str, entry.versions.values()))
+
+
+def test_cpe_knn_agrees_with_the_paper_in_every_column(built):
+    rows = dict(built["traditional"].rows)
+    assert len(rows["CPE-KNN"]) == 18
+    for cell in rows["CPE-KNN"]:
+        assert cell.n == cell.of == 5
+        assert cell.differs is False
+
+
+@pytest.fixture(scope="module")
+def default_recipe():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        return importlib.import_module("default_recipe")
+
+
+def test_the_default_recipe_as_committed_beats_the_papers_best_network(default_recipe):
+    runs = default_recipe.read()
+    assert [(r["dataset"], r["setting"]) for r in runs] != []
+    for r in runs:
+        assert int(r["epochs"]) <= 40
+        best, *_ = default_recipe.best_published(r["dataset"], r["setting"])
+        assert float(r["l1"]) > best
+
+
+def again(entries, dataset, setting, base, *trainings):
+    """Run the first trial of a column anew and yield (committed, new) runs."""
+    facts = run.facts(Dataset(dataset))
+    its = published.SETTINGS[setting]
+    job = Job(Dataset(dataset), facts.sha256, its, 0, base, 0.1, trainings)
+    known = {entry.hash: entry for entry in entries}
+    for outcome in run.run(job):
+        yield known[plan.hash_of(plan.config(job, outcome.training))], outcome
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["uniform", "strong"])
 @pytest.mark.parametrize("dataset", ["mnist", "fashion-mnist", "kmnist"])
-def test_three_fresh_trials_agree_with_the_paper(paper_knn, dataset, setting):
-    data = datasets.load(dataset)
-    runs = [paper_knn.run(data, dataset, setting, trial) for trial in range(3)]
-    accuracy = np.mean([r.accuracy for r in runs])
-    assert paper_knn.agrees(accuracy, paper_knn.published()[dataset, setting]), runs
-    committed = paper_knn.read(ROOT / "results" / "cpe_knn.csv")
-    for run in runs:
-        same = next(r for r in committed if r[:3] == run[:3])
-        assert run.n_neighbors == same.n_neighbors
-        assert run.accuracy == pytest.approx(same.accuracy, abs=0.05)
+def test_knn_runs_give_the_committed_figures_again(entries, dataset, setting):
+    ((before, now),) = again(entries, dataset, setting, Neighbors("knn"), Training("cpe"))
+    assert now.figures["last.n_neighbors"] == before.figures["last.n_neighbors"]
+    assert now.figures["last.accuracy_l1"] == pytest.approx(
+        before.figures["last.accuracy_l1"], abs=0.05
+    )
 
 
-@pytest.fixture
-def paper_networks(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("paper_networks")
-
-
-def main_table(dataset, setting):
-    with (ROOT / "results" / "paper.csv").open(newline="") as file:
-        return {
-            r["row"]: (float(r["accuracy"]), float(r["std"]))
-            for r in csv.DictReader(file)
-            if (r["table"], r["base"], r["dataset"], r["setting"])
-            == ("main", "mlp", dataset, setting)
-        }
-
-
-def test_the_committed_networks_beat_the_paper_and_reproduce_it(paper_networks, paper_knn):
-    with paper_networks.FILE.open(newline="") as file:
-        runs = list(csv.DictReader(file))
-    complete = 0
-    for dataset, setting in paper_networks.COLUMNS:
-        column = [r for r in runs if (r["dataset"], r["setting"]) == (dataset, setting)]
-        published = main_table(dataset, setting)
-        (default,) = (r for r in column if r["recipe"] == "default")
-        assert int(default["epochs"]) <= 40
-        assert float(default["l1_best"]) > max(accuracy for accuracy, _ in published.values())
-        rates = [r for r in column if r["recipe"] == "paper"]
-        if len(rates) == len(paper_networks.RATES):
-            complete += 1
-            chosen = min(rates, key=lambda r: float(r["scel_last"]))
-            assert chosen["epochs"] == "300"
-            assert paper_knn.agrees(float(chosen["l1_last"]), published["CPE-F"]), chosen
-    assert complete >= 3
+@pytest.mark.slow
+def test_linear_runs_give_the_committed_figures_again(entries):
+    trainings = [Training(name, 1e-3) for name in ("cpe-f", "cpe-i")]
+    for before, now in again(entries, "kmnist", "strong", Network("linear"), *trainings):
+        assert now.figures["last.scel"] == pytest.approx(before.figures["last.scel"], rel=1e-3)
+        assert now.figures["last.accuracy_l1"] == pytest.approx(
+            before.figures["last.accuracy_l1"], abs=0.5
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dataset", "setting"), [("kmnist", "strong"), ("mnist", "uniform")])
-def test_the_default_recipe_beats_the_papers_best_network(paper_networks, dataset, setting):
-    run = paper_networks.default_run(dataset, setting, 0)
-    best = max(accuracy for accuracy, _ in main_table(dataset, setting).values())
-    assert run["l1_best"] > best
-    with paper_networks.FILE.open(newline="") as file:
-        (same,) = (
-            r
-            for r in csv.DictReader(file)
-            if (r["dataset"], r["setting"], r["recipe"]) == (dataset, setting, "default")
-        )
-    assert run["l1_best"] == pytest.approx(float(same["l1_best"]), abs=1)
+def test_the_default_recipe_beats_the_papers_best_network(default_recipe, dataset, setting):
+    now = default_recipe.default_run(dataset, setting, 0)
+    assert now["l1"] > default_recipe.best_published(dataset, setting)[0]
+    (before,) = (
+        r for r in default_recipe.read() if (r["dataset"], r["setting"]) == (dataset, setting)
+    )
+    assert now["l1"] == pytest.approx(float(before["l1"]), abs=1)

@@ -46,7 +46,7 @@ def write(
     entries: Sequence[Entry],
     plan: Plan,
     folder: Path,
-    facts: Mapping[Dataset, Facts],
+    facts: Mapping[Dataset, Facts] | None = None,
     *,
     epoch: str = "last",
 ) -> Written:
@@ -62,7 +62,8 @@ def write(
     plan : Plan
     folder : path
         See `check_folder`.
-    facts : mapping of Dataset to Facts
+    facts : mapping of Dataset to Facts, optional
+        Which data the plan means; without them, those that the entries were run on.
     epoch : {"last", "best"}
         Which epoch the tables take.
     """
@@ -118,7 +119,7 @@ def _by_row(built: Sequence[tables.Table]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _choices(entries: Sequence[Entry], plan: Plan, facts: Mapping[Dataset, Facts]) -> str:
+def _choices(entries: Sequence[Entry], plan: Plan, facts: Mapping[Dataset, Facts] | None) -> str:
     """Return how far we agree by what the paper leaves open, as Markdown."""
     lines = [
         "| epoch | URE under | cells run | agree | share |",
@@ -138,7 +139,7 @@ def _draw(
     entries: Sequence[Entry],
     plan: Plan,
     built: Sequence[tables.Table],
-    facts: Mapping[Dataset, Facts],
+    facts: Mapping[Dataset, Facts] | None,
 ) -> dict[str, Drawn]:
     """Return all there is to draw, by the name of its file."""
     found: dict[str, Drawn] = {}
