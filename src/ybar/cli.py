@@ -30,6 +30,11 @@ app = typer.Typer(
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
+def _examples(*lines: str) -> str:
+    """Return examples that end a command's help, each on a line of its own."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
 class Epochs(StrEnum):
     """Which epoch of a run counts."""
 
@@ -42,7 +47,15 @@ def _ybar() -> None:
     """Learn ordinary classifiers from complementary labels."""
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "ybar reproduce digits                    a small plan, a minute",
+        "ybar reproduce --dry-run                 what all of the paper takes",
+        "ybar reproduce --base knn --trial 0      a part of it",
+        "ybar reproduce my.toml --dask tcp://scheduler:8786",
+        "ybar reproduce --no-run --merge other.sqlite --export runs.csv",
+    )
+)
 def reproduce(
     plan: Annotated[
         str,
@@ -90,16 +103,6 @@ def reproduce(
 
     Runs that are in the ledger are not run again: interrupt it as you like, the same command goes
     on where it stopped.
-
-    Examples
-    --------
-      ybar reproduce digits                          a small plan, a minute
-
-      ybar reproduce --dry-run                       what the paper takes
-
-      ybar reproduce --base knn --trial 0            a part of it
-
-      ybar reproduce my-plan.toml --dask tcp://scheduler:8786
     """
     with _in_one_line():
         from .experiments import reproduce as how

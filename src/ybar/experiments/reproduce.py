@@ -40,7 +40,8 @@ def reproduce(source: str, options: Options) -> None:
     """Run a plan as the options say, and write what comes of it."""
     plan = plan_file.read(source)
     chosen = _Chosen(plan, options)
-    facts = {dataset: run.facts(dataset) for part in plan.parts for dataset in part.datasets}
+    named = dict.fromkeys(dataset for part in plan.parts for dataset in part.datasets)
+    facts = {dataset: run.facts(dataset) for dataset in named}
     _check_classes(plan, facts)
     jobs = [job for job in planning.jobs(plan, facts) if chosen(job)]
     stem = Path(source).stem

@@ -1,0 +1,20 @@
+"""URE-GA with the risk split by complementary label instead of ordinary class."""
+
+import torch
+from torch import Tensor
+
+
+def gradient_ascent(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
+    """Return l = Σ_k ℓ(p, k) - (K-1) ℓ(p, ȳ) of each row, uniform T being assumed.
+
+    Where the mean of l is negative for some label, the rows of such labels give -l, all others 0.
+    """
+    n_classes = log_T.shape[-1]
+    loss = -logits.log_softmax(-1)
+    at_label = y_comp.expand(logits.shape[:-1])[..., None]
+    row = loss.sum(-1) - (n_classes - 1) * loss.gather(-1, at_label)[..., 0]
+    of_label = torch.nn.functional.one_hot(y_comp, n_classes).to(row.dtype)
+    negative = (row.detach() @ of_label) < 0
+    chosen = negative.gather(-1, y_comp.expand(row.shape))
+    ascend = negative.any(-1, keepdim=True)
+    return torch.where(ascend, -row * chosen, row)
