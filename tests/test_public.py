@@ -82,7 +82,7 @@ def test_every_public_function_has_a_docstring(name):
 
 def test_importing_ybar_loads_no_heavy_package():
     code = (
-        "import sys, ybar\n"
+        "import sys\nfrom ybar import *\n"
         "heavy = ('torch', 'lightgbm', 'matplotlib', 'dask', 'skops', 'pooch', 'typer')\n"
         "print([m for m in heavy if m in sys.modules])"
     )
@@ -116,11 +116,23 @@ def test_importing_ybar_loads_no_heavy_package():
             "cli",
             "ybar.CPEBoostingClassifierCV(verbose=True).fit([[0], [1], [2]] * 9, [0, 1, 2] * 9)",
         ),
+        ("typer", "cli", "import ybar.cli"),
+        (
+            "distributed",
+            "dask",
+            "from ybar.experiments import execute; execute.cluster(None, 1).__enter__()",
+        ),
+        (
+            "pyarrow",
+            "data",
+            "from ybar.experiments import transfer; transfer.export([], '/dev/shm/x.parquet')",
+        ),
+        ("jinja2", "report", "from ybar import report; report.render(report.Page('', '', []))"),
     ],
 )
 def test_a_missing_extra_names_the_exact_pip_line(missing, extra, call):
     code = (
-        f"import sys, ybar\nsys.modules[{missing!r}] = None\n"
+        f"import sys, ybar\nfrom ybar import *\nsys.modules[{missing!r}] = None\n"
         f"try:\n    {call}\nexcept ImportError as error:\n    print(error)"
     )
     done = subprocess.run(
@@ -136,3 +148,23 @@ def test_a_missing_extra_names_the_exact_pip_line(missing, extra, call):
 
 def test_the_version_is_that_of_the_installed_package():
     assert ybar.__version__ == importlib.metadata.version("ybar")
+
+
+def test_without_its_extra_the_command_is_one_line():
+    code = "import sys\nsys.modules['typer'] = None\nfrom ybar.__main__ import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    said = 'ybar: the command line needs typer, which is not installed: pip install "ybar[cli]"'
+    assert done.stderr.strip() == said
+
+
+def test_help_does_not_wait_for_scikit_learn():
+    code = (
+        "import sys\nsys.argv = ['ybar', 'reproduce', '--help']\n"
+        "from ybar.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('sklearn', 'numpy', 'torch', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "--dry-run" in done.stdout
+    assert done.stdout.strip().endswith("[]")

@@ -1,0 +1,16 @@
+"""``ybar`` and ``python -m ybar``: the command line, or which pip line brings it."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from .cli import main as run
+    except ImportError as error:
+        sys.exit(f"ybar: {error}")
+    run()
+
+
+if __name__ == "__main__":
+    main()
