@@ -54,9 +54,9 @@ def reproduce(source: str, options: Options) -> None:
         print(_dry_run(plan, jobs, known, facts, options.n_jobs))
         return
     folder = options.output or Path(f"{stem}-results")
-    for each in options.export:
-        transfer.check_target(each)
     outputs.check_folder(folder)
+    for each in options.export:  # which may lie in it
+        transfer.check_target(each)
     console = require("rich.console", "cli", "ybar reproduce").Console(stderr=True)
     with Ledger(path) as ledger:
         for other in options.merge:
