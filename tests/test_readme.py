@@ -57,7 +57,9 @@ def test_the_examples_in_the_docstrings_are_right(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
     public = getattr(importlib.import_module(name), "__all__", [])
-    assert result.attempted > 0 or not public or name in ("ybar.metrics", "ybar.neural")
+    elsewhere = ("ybar.metrics", "ybar.neural", "ybar.report")
+    inner = name in elsewhere or name.startswith("ybar.experiments.")
+    assert result.attempted > 0 or not public or inner
 
 
 def test_the_convolutional_example_learns():
