@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from ._checks import shown
 
@@ -29,12 +32,19 @@ def target_file(path: str | os.PathLike[str]) -> Path:
 
 
 def write_whole(target: Path, *parts: bytes) -> None:
-    """Write to a temporary file beside the target and move it in place when it is complete."""
+    """Write a file, whole or not at all."""
+    with whole_file(target) as file:
+        for part in parts:
+            file.write(part)
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside the target, and move it in place when it is complete."""
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())

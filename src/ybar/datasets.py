@@ -370,14 +370,25 @@ def _find_idx(folder: Path, stem: str) -> Path:
 
 
 def _read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read the arrays of an npz, each after a look at its declared size and type."""
+    with _refusing(path):
+        return read_npz_arrays(path, (SPLIT_KEYS, ("X", "y")))
+
+
+def read_npz_arrays(
+    path: Path, alternatives: Iterable[tuple[str, ...]] = ()
+) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of an npz, each after a look at its declared size and type.
+
+    All of them, or those of the first alternative that is there.
+    """
     arrays = {}
-    with _refusing(path), zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(path) as archive:
         entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        keys = SPLIT_KEYS if entries.keys() >= set(SPLIT_KEYS) else ("X", "y")
-        if not entries.keys() >= set(keys):
-            raise ValueError(f"an .npz needs {SPLIT_KEYS} or ('X', 'y'), not {_listed(entries)}")
-        for key in keys:
+        there = [keys for keys in alternatives if entries.keys() >= set(keys)]
+        if alternatives and not there:
+            needed = " or ".join(map(str, alternatives))
+            raise ValueError(f"an .npz needs {needed}, not {_listed(entries)}")
+        for key in there[0] if there else entries:
             with archive.open(entries[key]) as stream:
                 version = np.lib.format.read_magic(stream)
                 one, two = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
@@ -401,7 +412,7 @@ def _read_table(
         if path.suffix.lower() == ".csv":
             frame = pandas.read_csv(path, low_memory=False)  # one type a column, however long
         else:
-            frame = _read_parquet(path)
+            frame = read_parquet(path)
     if target not in frame.columns:
         raise ValueError(f"target must be a column of {path}: {_listed(frame)}; got {target!r}")
     with _refusing(path):
@@ -411,7 +422,7 @@ def _read_table(
         return (frame, *_encode(labels.to_numpy(), frame))
 
 
-def _read_parquet(path: Path) -> Any:
+def read_parquet(path: Path) -> Any:
     """Read a few rows at a time and count: a run of one value is next to nothing in the file."""
     file = require("pyarrow.parquet", "data", "datasets.load").ParquetFile(path)
     _check_size(8 * file.metadata.num_rows * file.metadata.num_columns)

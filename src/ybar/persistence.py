@@ -58,6 +58,7 @@ _TRUSTED = (
     "ybar.neighbors.CPEKNeighborsClassifierCV",
     "ybar.neural.classifier.ComplementaryNetClassifier",
     "ybar.neural.search.ComplementaryNetClassifierCV",
+    "ybar.tool.model.TableClassifier",
 )
 
 

@@ -1,0 +1,1 @@
+"""The command line's work: files in, a model, predictions and accounts of them out."""

@@ -1,0 +1,219 @@
+"""From columns of "not this" answers, and a transition matrix in words, to what `fit` takes."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import transition
+from .._checks import shown
+from .._typing import AnyArray, BoolArray, FloatArray
+from .files import DataError
+
+
+class Answers(NamedTuple):
+    """Complementary labels: a boolean row of K for each row of the table."""
+
+    mask: BoolArray
+    classes: list[str]
+
+    def as_y(self) -> AnyArray:
+        """Return one label a row where that says all, else the mask."""
+        if (self.mask.sum(axis=1) == 1).all():
+            return np.asarray(self.names[self.mask.argmax(axis=1)])
+        return self.mask
+
+    @property
+    def names(self) -> AnyArray:
+        """The classes as an array."""
+        return np.array(self.classes)
+
+
+def as_names(column: Any) -> list[str | None]:
+    """Return a column's values as names of classes, None where one is missing.
+
+    A whole number that missing values have made a float is the name it was in the file.
+    """
+    values = column.tolist()
+    if column.dtype.kind == "f" and all(v != v or float(v).is_integer() for v in values):
+        return [None if v != v else str(int(v)) for v in values]
+    return [None if v is None or v != v else str(v).strip() for v in values]
+
+
+def need(frame: Any, names: Sequence[str], what: str) -> None:
+    """Refuse a name that is no column."""
+    for name in names:
+        if name not in frame.columns:
+            listed = ", ".join(map(str, list(frame.columns)[:20]))
+            raise DataError(f"{what} must be a column of the data: {listed}; got {shown(name)}")
+
+
+def read_answers(
+    frame: Any, columns: Sequence[str], classes: Sequence[str] | None, separator: str = "|"
+) -> Answers:
+    """Return the complementary labels of a table.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Each cell holds a class, several with a separator between, or nothing.
+    classes : sequence of str, optional
+        All classes; by default those that occur.
+    """
+    need(frame, columns, "--label")
+    cells = [(row, name) for column in columns for row, name in enumerate(as_names(frame[column]))]
+    pairs = [
+        (row, part.strip())
+        for row, name in cells
+        if name is not None
+        for part in name.split(separator)
+        if part.strip()
+    ]
+    found = sorted({name for _, name in pairs}, key=natural)
+    names = list(classes) if classes is not None else found
+    unknown = [name for name in found if name not in set(names)]
+    if unknown:
+        row = next(row for row, name in pairs if name == unknown[0])
+        raise DataError(
+            f"labels must be among the classes {', '.join(names[:20])}; got {shown(unknown[0])} "
+            f"in row {row + 1}. Name all classes with --classes"
+        )
+    if len(names) < 2:
+        raise DataError(
+            f"there must be at least 2 classes; got {shown(names)} in {', '.join(columns)}. Name "
+            "all classes with --classes"
+        )
+    mask = np.zeros((len(frame), len(names)), dtype=bool)
+    if pairs:
+        at = {name: i for i, name in enumerate(names)}
+        mask[[row for row, _ in pairs], [at[name] for _, name in pairs]] = True
+    if not mask.any():
+        raise DataError(f"{', '.join(columns)} must hold labels; all cells are empty")
+    return Answers(mask, names)
+
+
+def natural(name: str) -> tuple[int, float, str]:
+    """Sort numbers as numbers, before other names."""
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)
+
+
+def split_names(given: str | None) -> list[str] | None:
+    """Return the classes of ``a,b,c``, or of a file with one on each line."""
+    if given is None:
+        return None
+    path = Path(given)
+    is_file = "," not in given and path.suffix in (".txt", ".csv") and path.is_file()
+    text = path.read_text("utf-8-sig") if is_file else given.replace(",", "\n")
+    names = [line.strip() for line in text.splitlines() if line.strip()]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"--classes must name each class once; {shown(twice[0])} is there twice")
+    if len(names) < 2:
+        raise DataError(f"--classes must name at least 2 classes, as in a,b,c; got {shown(given)}")
+    return names
+
+
+class Matrix(NamedTuple):
+    """A transition matrix, and the names of its classes where a file has them."""
+
+    T: FloatArray
+    classes: list[str] | None
+
+
+def read_matrix(path: str | Path) -> Matrix:
+    """Return the matrix of a CSV file: K rows of K numbers, with or without names around them."""
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}). Check the path") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} must be a CSV file with a transition matrix ({error})") from error
+    names: list[str] | None = None
+    if rows and not all(_is_number(cell) for cell in rows[0]):
+        names = [cell.strip() for cell in rows[0]]
+        rows = rows[1:]
+    if rows and not _is_number(rows[0][0]):
+        down = [row[0].strip() for row in rows]
+        rows = [row[1:] for row in rows]
+        names = names[-len(down) :] if names is not None and len(names) > len(down) else names
+        if names is not None and names != down:
+            raise DataError(f"{path} must name its rows and columns alike; got {down} and {names}")
+        names = down
+    try:
+        T = transition.check([[float(cell) for cell in row] for row in rows], name=str(path))
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"{path} must hold a transition matrix, a row for each class: {error}"
+        ) from (error)
+    if names is not None and len(names) != len(T):
+        raise DataError(f"{path} has {len(T)} rows, but names {len(names)} classes")
+    return Matrix(T, names)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def matrix_for(given: str, frame: Any, answers: Answers) -> tuple[FloatArray, str]:
+    """Return T for the classes of the answers, and in words where it comes from.
+
+    Parameters
+    ----------
+    given : str
+        "uniform", the path of a file, or ``estimate:<column>``: a column with a few true labels.
+    """
+    n_classes = len(answers.classes)
+    if given == "uniform":
+        return transition.uniform(n_classes), "uniform"
+    if given.startswith("estimate:"):
+        return _estimated(given.removeprefix("estimate:"), frame, answers)
+    if not Path(given).is_file():
+        raise DataError(
+            "--transition must be 'uniform', the path of a CSV file, or estimate:COLUMN with a "
+            f"column of true labels; got {shown(given)}"
+        )
+    T, names = read_matrix(given)
+    if len(T) != n_classes:
+        raise DataError(
+            f"{given} must have a row for each of the {n_classes} classes "
+            f"{', '.join(answers.classes[:20])}; it has {len(T)}. Name all classes with --classes"
+        )
+    if names is not None:
+        if set(names) != set(answers.classes):
+            raise DataError(
+                f"{given} must name the classes {', '.join(answers.classes[:20])}; it names "
+                f"{', '.join(names[:20])}"
+            )
+        order = [names.index(name) for name in answers.classes]
+        T = T[np.ix_(order, order)]
+    return T, f"from {Path(given).name}"
+
+
+def _estimated(column: str, frame: Any, answers: Answers) -> tuple[FloatArray, str]:
+    need(frame, [column], "--transition estimate:")
+    true = as_names(frame[column])
+    at = {name: i for i, name in enumerate(answers.classes)}
+    rows = [row for row, name in enumerate(true) if name and answers.mask[row].any()]
+    unknown = [true[row] for row in rows if true[row] not in at]
+    if unknown:
+        raise DataError(
+            f"{column} must hold classes among {', '.join(answers.classes[:20])}; got "
+            f"{shown(unknown[0])}. Name all classes with --classes"
+        )
+    if not rows:
+        raise DataError(f"{column} must have a true label in some row that has an answer; none has")
+    codes = np.array([at[str(true[row])] for row in rows])
+    T = transition.estimate(codes, answers.mask[rows], classes=np.arange(len(answers.classes)))
+    return T, f"estimated from {len(rows)} rows with a true label in {column}"

@@ -1,0 +1,212 @@
+"""``ybar fit``: from a table with "not this" answers to a model, and how good it will be."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import persistence, transition
+from .._files import target_file
+from .._typing import FloatArray
+from . import answers, candidates, columns, files
+from .candidates import Told, Tried
+from .model import TableClassifier
+
+_SURE = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Request:
+    """What ``ybar fit`` was asked for."""
+
+    data: str
+    label: list[str]
+    model: str
+    classes: str | None = None
+    transition: str = "uniform"
+    method: str = "auto"
+    decoder: str | None = None
+    leave_out: tuple[str, ...] = ()
+    separator: str = "|"
+    delimiter: str | None = None
+    image_size: int = 28
+    time_limit: float | None = None
+    seed: int = 0
+
+
+@dataclass
+class Account:
+    """What came of it: what was tried, what was chosen, what is to be expected of it."""
+
+    told: Told
+    source: str
+    n_rows: int
+    tried: list[Tried]
+    chosen: Tried
+    constant: float
+    gain: float
+    gain_std_error: float
+    model: TableClassifier
+
+    @property
+    def informative(self) -> bool:
+        """Whether the model knows surely more of the labels than the best constant guess."""
+        return self.gain > _SURE * self.gain_std_error
+
+    def plain(self) -> dict[str, Any]:
+        """Return it in values that JSON has."""
+        chosen, T = self.chosen, self.told.T
+        return {
+            "rows": self.n_rows,
+            "labels": int(self.told.answers.mask.sum()),
+            "classes": self.told.answers.classes,
+            "columns": {name: list(v) for name, v in self.told.columns._asdict().items()},
+            "left_out": dict(self.told.columns.left_out),
+            "transition": {"source": self.source, "gamma": transition.gamma(T), "T": T.tolist()},
+            "tried": [
+                {
+                    "method": tried.method,
+                    "scel": _finite(tried.scel),
+                    "scel_std_error": _finite(tried.scel_std_error),
+                    "error_rate": _finite(tried.error),
+                    "error_rate_std_error": _finite(tried.error_std_error),
+                    "seconds": round(tried.seconds, 2),
+                    "failed": tried.failed,
+                }
+                for tried in self.tried
+            ],
+            "method": chosen.method,
+            "scel": chosen.scel,
+            "scel_of_the_best_constant_guess": self.constant,
+            "informative": self.informative,
+            "expected_accuracy": _finite(1 - chosen.error),
+            "expected_accuracy_std_error": _finite(chosen.error_std_error),
+        }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def read(request: Request) -> tuple[Any, Told, str]:
+    """Return the table, what candidates are told of it, and where T comes from."""
+    frame = files.read(request.data, delimiter=request.delimiter, image_size=request.image_size)
+    true = [request.transition.removeprefix("estimate:")]
+    true = true if request.transition.startswith("estimate:") else []
+    given = answers.split_names(request.classes)
+    if given is None and true:
+        given = _with_true_classes(frame, request, true[0])
+    if given is None and request.transition not in ("uniform", *true):
+        given = _of_matrix(request.transition)
+    found = answers.read_answers(frame, request.label, given, request.separator)
+    answers.need(frame, request.leave_out, "--leave-out")
+    used = columns.find(frame, [*request.label, *true, *request.leave_out, *_of_images(frame)])
+    T, source = answers.matrix_for(request.transition, frame, found)
+    return frame, Told(used, found, T, request.seed, request.decoder), source
+
+
+def _with_true_classes(frame: Any, request: Request, column: str) -> list[str]:
+    """Return all classes that occur as either label."""
+    answers.need(frame, [column], "--transition estimate:")
+    found = answers.read_answers(frame, request.label, None, request.separator)
+    true = {name for name in answers.as_names(frame[column]) if name}
+    return sorted({*found.classes, *true}, key=answers.natural)
+
+
+def _of_matrix(given: str) -> list[str] | None:
+    """Return the classes that the file of a matrix names, None if it names none."""
+    with contextlib.suppress(files.DataError):
+        return answers.read_matrix(given).classes
+    return None  # what is wrong with it is said when it is needed
+
+
+def _of_images(frame: Any) -> list[str]:
+    """Return the columns of a folder of images that are no features."""
+    return [name for name in ("file", "folder") if name in frame and "pixel0" in frame]
+
+
+def fit(request: Request, tell: Callable[[Tried], Any] = lambda _: None) -> Account:
+    """Read, try the candidates, fit the best one to all rows and write the model."""
+    target = target_file(request.model)
+    frame, told, source = read(request)
+    started = time.monotonic()
+    tried = []
+    names = candidates.candidates(request.method, len(frame))
+    for each in candidates.try_all(names, frame, told, request.time_limit):
+        tried.append(each)
+        tell(each)
+    well = [each for each in tried if each.failed is None]
+    if not well:
+        reasons = "; ".join(f"{each.method}: {each.failed}" for each in tried)
+        raise files.DataError(f"no model could be fitted to {request.data} ({reasons})")
+    chosen = min(well, key=lambda each: each.scel)
+    training, held_out = candidates.split(told.answers.mask, told.seed)
+    constant = candidates.constant_losses(told.answers.mask[training], told.answers.mask[held_out])
+    assert chosen.losses is not None  # noqa: S101
+    gain, gain_error = candidates.mean_and_error(constant - chosen.losses)
+    left = None
+    if request.time_limit is not None:
+        left = max(request.time_limit - (time.monotonic() - started), chosen.seconds)
+    model = candidates.fit_to_all(chosen.method, frame, told, left)
+    account = Account(
+        told, source, len(frame), tried, chosen, float(np.mean(constant)), gain, gain_error, model
+    )
+    model.account_ = account.plain()
+    persistence.save(model, target)
+    return account
+
+
+def explain(account: Account) -> list[str]:
+    """Return in words what is to be expected of a model, and where it may disappoint."""
+    chosen, T = account.chosen, account.told.T
+    lines = [
+        f"Chosen: {chosen.method}, by SCEL {chosen.scel:.4f} on labels it did not see "
+        f"(the best constant guess: {account.constant:.4f})."
+    ]
+    if not account.informative:
+        lines.append(
+            "These labels carry too little information to learn from: no model told them surely "
+            "better than a guess that does not look at the data. Collect more labels, or labels "
+            "that depend more on the class."
+        )
+    if math.isfinite(chosen.error):
+        low, high = _interval(1 - chosen.error, chosen.error_std_error)
+        lines.append(
+            f"Expected accuracy: {100 * (1 - chosen.error):.1f}% ± "
+            f"{100 * _SURE * chosen.error_std_error:.1f} (between {100 * low:.1f}% and "
+            f"{100 * high:.1f}%), estimated without any true label"
+            + ("" if account.source == "uniform" else f", if T is right ({account.source})")
+            + "."
+        )
+        if high - low > 0.5:
+            lines.append("That is too wide to say much: more labels narrow it.")
+    else:
+        lines.append(
+            "No accuracy can be estimated: the transition matrix is singular, some classes cannot "
+            "be told apart by their labels."
+        )
+    lines += _of_transition(T, account.told.answers.classes)
+    return lines
+
+
+def _interval(mean: float, std_error: float) -> tuple[float, float]:
+    low, high = mean - _SURE * std_error, mean + _SURE * std_error
+    return max(0.0, low), min(1.0, high)
+
+
+def _of_transition(T: FloatArray, classes: list[str]) -> list[str]:
+    between = np.abs(T[:, None] - T[None]).sum(axis=2)
+    np.fill_diagonal(between, np.inf)
+    a, b = np.unravel_index(int(np.argmin(between)), between.shape)
+    if between[a, b] > 0.02:
+        return []
+    return [
+        f"Labels hardly tell {classes[int(a)]} from {classes[int(b)]}: their rows of T differ by "
+        f"{between[a, b]:.3f} in all."
+    ]
