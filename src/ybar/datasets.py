@@ -196,14 +196,30 @@ def fetch(
     """
     if name not in REGISTRY:
         raise ValueError(f"name must be one of {list(REGISTRY)}, got {name!r}")
-    cache = cache or os.environ.get("YBAR_CACHE")
-    if not cache:
-        cache = cast(Path, require("pooch", "data", "datasets.fetch").os_cache("ybar"))
-    source, folder = REGISTRY[name], Path(cache).expanduser() / name
+    source, folder = REGISTRY[name], _cache(cache) / name
     for file, published in source.files.items():
-        if not (folder / file).is_file() or _difference(folder / file, published):
+        if not (folder / file).is_file() or difference(folder / file, published):
             _download(folder / file, published, mirror or source.mirror)
     return folder
+
+
+def find(name: str) -> Path | None:
+    """Give the folder of an image set that is on this machine, None where there is none.
+
+    ``$YBAR_DATA`` is looked at first, then the cache. The files are not verified: see `difference`.
+    """
+    folders = [Path(root, name) for root in (os.environ.get("YBAR_DATA"),) if root]
+    for folder in [*folders, _cache(None) / name]:
+        if all((folder / file).is_file() for file in REGISTRY[name].files):
+            return folder
+    return None
+
+
+def _cache(given: str | os.PathLike[str] | None) -> Path:
+    given = given or os.environ.get("YBAR_CACHE")
+    if not given:
+        given = cast(Path, require("pooch", "data", "datasets.fetch").os_cache("ybar"))
+    return Path(given).expanduser()
 
 
 def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
@@ -282,7 +298,7 @@ def _check_size(size: int) -> None:
         raise ValueError(f"it is oversized: {size} bytes, the limit is {MAX_BYTES}")
 
 
-def _difference(path: Path, published: Published) -> str:
+def difference(path: Path, published: Published) -> str:
     """Say how a file differs from the published one; empty if it does not."""
     size = path.stat().st_size
     if size != published.size:  # first, since hashing a huge file takes long
@@ -300,9 +316,9 @@ def _data_folder(name: str) -> Path | None:
     if not root or not all(Path(root, name, file).is_file() for file in files):
         return None
     for file, published in files.items():
-        if difference := _difference(Path(root, name, file), published):
+        if said := difference(Path(root, name, file), published):
             raise ValueError(
-                f"{Path(root, name, file)} {difference}; put the published file there, "
+                f"{Path(root, name, file)} {said}; put the published file there, "
                 "or unset YBAR_DATA to use the cache"
             )
     return Path(root, name)

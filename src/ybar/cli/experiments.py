@@ -1,38 +1,13 @@
-"""The command line: thin. What it does is done elsewhere; here are options, errors and manners."""
+"""``ybar reproduce``."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from ._extras import require
-
-if TYPE_CHECKING:
-    import typer
-else:
-    typer = require("typer", "cli", "the command line")
-
-app = typer.Typer(
-    name="ybar",
-    help="Learn ordinary classifiers from complementary labels: labels that say what an example is "
-    "not.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
-
-
-def _examples(*lines: str) -> str:
-    """Return examples that end a command's help, each on a line of its own."""
-    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+from .manners import examples, one_line, typer
 
 
 class Epochs(StrEnum):
@@ -42,20 +17,6 @@ class Epochs(StrEnum):
     best = "best"
 
 
-@app.callback()
-def _ybar() -> None:
-    """Learn ordinary classifiers from complementary labels."""
-
-
-@app.command(
-    epilog=_examples(
-        "ybar reproduce digits                    a small plan, a minute",
-        "ybar reproduce --dry-run                 what all of the paper takes",
-        "ybar reproduce --base knn --trial 0      a part of it",
-        "ybar reproduce my.toml --dask tcp://scheduler:8786",
-        "ybar reproduce --no-run --merge other.sqlite --export runs.csv",
-    )
-)
 def reproduce(
     plan: Annotated[
         str,
@@ -104,8 +65,8 @@ def reproduce(
     Runs that are in the ledger are not run again: interrupt it as you like, the same command goes
     on where it stopped.
     """
-    with _in_one_line():
-        from .experiments import reproduce as how
+    with one_line():
+        from ..experiments import reproduce as how
 
         how.reproduce(
             plan,
@@ -128,27 +89,13 @@ def reproduce(
         )
 
 
-@contextlib.contextmanager
-def _in_one_line() -> Iterator[None]:
-    """Turn a user's mistake, or a machine's, into one line and an exit code."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
-    except (ValueError, TypeError) as error:
-        _say(error)
-        raise typer.Exit(USAGE) from None
-    except (OSError, ImportError, RuntimeError, MemoryError) as error:
-        _say(error)
-        raise typer.Exit(FAILED) from None
-
-
-def _say(error: BaseException) -> None:
-    from .experiments.text import plain
-
-    print(f"ybar: {plain(' '.join(str(error).split()))}", file=sys.stderr)
-
-
-def main() -> None:
-    """Run the command line."""
-    app()
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    epilog = examples(
+        "ybar reproduce digits                    a small plan, a minute",
+        "ybar reproduce --dry-run                 what all of the paper takes",
+        "ybar reproduce --base knn --trial 0      a part of it",
+        "ybar reproduce my.toml --dask tcp://scheduler:8786",
+        "ybar reproduce --no-run --merge other.sqlite --export runs.csv",
+    )
+    app.command(epilog=epilog)(reproduce)

@@ -1,0 +1,14 @@
+"""The command line: thin. What it does is done elsewhere; here are options, errors and manners."""
+
+from . import data, demo, experiments, models, transitions
+from .manners import app
+
+__all__ = ["app", "main"]
+
+for module in (demo, models, transitions, data, experiments):
+    module.register(app)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,99 @@
+"""``ybar evaluate``: how good a model is, by true labels where there are some, else without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+from .. import metrics, transition
+from .._typing import BoolArray
+from . import answers, candidates, files, predict
+from .files import DataError
+from .model import TableClassifier
+
+
+@dataclass(frozen=True)
+class Request:
+    """What ``ybar evaluate`` was asked for."""
+
+    model: str
+    data: str
+    label: tuple[str, ...] = ()
+    true: str | None = None
+    separator: str = "|"
+    delimiter: str | None = None
+    image_size: int = 28
+
+
+def evaluate(request: Request) -> dict[str, Any]:
+    """Return what the labels of a table say of a model, in plain values."""
+    if not request.label and request.true is None:
+        raise DataError(
+            "evaluate needs labels: --true COLUMN with true ones, --label COLUMN with "
+            "complementary ones, or both"
+        )
+    model = predict.load(request.model)
+    frame = files.read(request.data, delimiter=request.delimiter, image_size=request.image_size)
+    found: dict[str, Any] = {"rows": len(frame)}
+    if request.true is not None:
+        found |= by_true(model, frame, request.true)
+    if request.label:
+        found |= by_answers(model, frame, request.label, request.separator)
+    return found
+
+
+def by_true(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
+    """Return accuracy and what is taken for what."""
+    answers.need(frame, [column], "--true")
+    true = np.array([name or "" for name in answers.as_names(frame[column])])
+    rows = np.flatnonzero(true != "")
+    classes = [str(name) for name in model.classes_]
+    unknown = sorted(set(true[rows]) - set(classes))
+    if unknown:
+        raise DataError(
+            f"{column} must hold classes of the model, {', '.join(classes[:20])}; got "
+            f"{unknown[0]!r}"
+        )
+    if not len(rows):
+        raise DataError(f"{column} must hold true labels; all cells are empty")
+    predicted = model.predict(frame.iloc[rows]).astype(str)
+    accuracy, error = candidates.mean_and_error((predicted == true[rows]).astype(float))
+    recall = [np.mean(predicted[true[rows] == name] == name) for name in sorted(set(true[rows]))]
+    return {
+        "rows_with_a_true_label": len(rows),
+        "accuracy": accuracy,
+        "accuracy_std_error": error,
+        "balanced_accuracy": float(np.mean(recall)),
+        "classes": classes,
+        "confusion": confusion_matrix(true[rows], predicted, labels=classes).tolist(),
+    }
+
+
+def by_answers(
+    model: TableClassifier, frame: Any, columns: Sequence[str], separator: str
+) -> dict[str, Any]:
+    """Return SCEL, that of the best constant guess, and URE."""
+    classes = [str(name) for name in model.classes_]
+    mask: BoolArray = answers.read_answers(frame, columns, classes, separator).mask
+    rows = np.flatnonzero(mask.any(axis=1))
+    labelled, mask = frame.iloc[rows], mask[rows]
+    losses = candidates.losses_of(model.predict_complementary_proba(labelled), mask)
+    scel, scel_error = candidates.mean_and_error(losses)
+    constant, _ = candidates.mean_and_error(candidates.constant_losses(mask, mask))
+    found = {
+        "complementary_labels": int(mask.sum()),
+        "scel": scel,
+        "scel_std_error": scel_error,
+        "scel_of_the_best_constant_guess": constant,
+    }
+    T = model.transition_
+    if transition.is_singular(T):
+        return found
+    at = {name: i for i, name in enumerate(model.classes_.tolist())}
+    predicted = np.array([at[name] for name in model.predict(labelled).tolist()])
+    error, std_error = metrics.ure_zero_one(mask, predicted, T, return_std_error=True)
+    return found | {"expected_accuracy": 1 - error, "expected_accuracy_std_error": std_error}

@@ -1,0 +1,90 @@
+"""``ybar predict``: classes, and their probabilities, for the rows of a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import persistence
+from . import answers, files
+from .files import DataError
+from .model import TableClassifier
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Request:
+    """What ``ybar predict`` was asked for."""
+
+    model: str
+    data: str
+    output: str = "-"
+    proba: bool = False
+    keep: tuple[str, ...] = ()
+    json: bool = False
+    delimiter: str | None = None
+    image_size: int = 28
+
+
+def load(path: str) -> TableClassifier:
+    """Return a model that ``ybar fit`` wrote."""
+    model = persistence.load(Path(path))
+    if not isinstance(model, TableClassifier):
+        raise DataError(
+            f"{path} must be a model that ybar fit wrote; it holds a {type(model).__name__}. Load "
+            "it in Python with ybar.load"
+        )
+    return model
+
+
+def predict(request: Request, tell: Callable[[int], Any] = lambda _: None) -> int:
+    """Write a line for each row, some rows at a time, and return how many there were."""
+    model = load(request.model)
+    total = 0
+    with files.output(request.output) as out:
+        for frame in files.chunks(
+            request.data, delimiter=request.delimiter, image_size=request.image_size
+        ):
+            table = _of_rows(model, frame, request)
+            if request.json:
+                out.writelines(_lines(table, model, request))
+            else:
+                header = total == 0
+                table.to_csv(out, index=False, header=header, float_format=f"%.{_DIGITS}g")
+            total += len(frame)
+            tell(total)
+    return total
+
+
+def _of_rows(model: TableClassifier, frame: Any, request: Request) -> Any:
+    answers.need(frame, request.keep, "--keep")
+    table = frame[list(request.keep)].copy()
+    table["predicted"] = model.predict(frame)
+    if request.proba:
+        p = model.predict_proba(frame)
+        named = {f"p_{name}": p[:, i] for i, name in enumerate(model.classes_)}
+        table = table.assign(**named)
+    return table
+
+
+def _lines(table: Any, model: TableClassifier, request: Request) -> list[str]:
+    lines = []
+    names = [str(name) for name in model.classes_]
+    for row in table.to_dict("records"):
+        found: dict[str, Any] = {name: _plain(row[name]) for name in request.keep}
+        found["predicted"] = str(row["predicted"])
+        if request.proba:
+            found["p"] = {name: round(float(row[f"p_{name}"]), _DIGITS) for name in names}
+        lines.append(json.dumps(found, ensure_ascii=False) + "\n")
+    return lines
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if value != value else value
