@@ -136,17 +136,13 @@ def read_matrix(path: str | Path) -> Matrix:
         raise DataError(f"{path} cannot be read ({error.strerror}). Check the path") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} must be a CSV file with a transition matrix ({error})") from error
-    names: list[str] | None = None
-    if rows and not all(_is_number(cell) for cell in rows[0]):
-        names = [cell.strip() for cell in rows[0]]
-        rows = rows[1:]
-    if rows and not _is_number(rows[0][0]):
-        down = [row[0].strip() for row in rows]
-        rows = [row[1:] for row in rows]
-        names = names[-len(down) :] if names is not None and len(names) > len(down) else names
-        if names is not None and names != down:
-            raise DataError(f"{path} must name its rows and columns alike; got {down} and {names}")
-        names = down
+    across, down, rows = _without_names(rows)
+    if across is not None and down is not None and across != down:
+        raise DataError(
+            f"{path} must hold a transition matrix that names its rows and columns alike; got "
+            f"{shown(down)} and {shown(across)}"
+        )
+    names = across or down
     try:
         T = transition.check([[float(cell) for cell in row] for row in rows], name=str(path))
     except (ValueError, TypeError) as error:
@@ -156,6 +152,23 @@ def read_matrix(path: str | Path) -> Matrix:
     if names is not None and len(names) != len(T):
         raise DataError(f"{path} has {len(T)} rows, but names {len(names)} classes")
     return Matrix(T, names)
+
+
+def _without_names(
+    rows: list[list[str]],
+) -> tuple[list[str] | None, list[str] | None, list[list[str]]]:
+    """Return the names across and down, None where there are none, and the rest.
+
+    They may be numbers: what tells them from entries is that a matrix is square.
+    """
+    width = len(rows[0]) if rows else 0
+    both = len(rows) == width > 1 and not _is_number(rows[0][0])
+    across = down = None
+    if both or len(rows) == width + 1:
+        across, rows = [cell.strip() for cell in rows[0]][both:], rows[1:]
+    if both or len(rows) == width - 1:
+        down, rows = [row[0].strip() for row in rows], [row[1:] for row in rows]
+    return across, down, rows
 
 
 def _is_number(cell: str) -> bool:

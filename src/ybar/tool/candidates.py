@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from .. import metrics, transition
 from .._random import as_generator
-from .._typing import AnyArray, BoolArray, FloatArray
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..boosting import CPEBoostingClassifierCV
 from ..classifiers import CPEClassifier
 from ..neighbors import CPEKNeighborsClassifierCV
@@ -159,9 +159,17 @@ def _judge(found: Tried, model: TableClassifier, rows: Any, mask: BoolArray, T: 
     at = {name: i for i, name in enumerate(model.classes_.tolist())}
     predicted = np.array([at[name] for name in model.predict(rows).tolist()])
     if not transition.is_singular(T):
-        found.error, found.error_std_error = metrics.ure_zero_one(
-            mask, predicted, T, return_std_error=True
-        )
+        found.error, found.error_std_error = error_rate(mask, predicted, T)
+
+
+def error_rate(mask: BoolArray, predicted: IntArray, T: FloatArray) -> tuple[float, float]:
+    """Return URE and its standard error, as if one label more of each kind had been seen.
+
+    Without that, a few labels none of which contradicts the model would make it sure of itself.
+    """
+    error, std_error = metrics.ure_zero_one(mask, predicted, T, return_std_error=True)
+    inverse = np.linalg.inv(T)
+    return error, float(np.hypot(std_error, np.ptp(inverse) / int(mask.sum())))
 
 
 def losses_of(q: FloatArray, mask: BoolArray) -> FloatArray:

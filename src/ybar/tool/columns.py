@@ -100,12 +100,17 @@ def transformer(columns: Columns, kind: str, frame: Any) -> ColumnTransformer:
             )
         steps.append(("categories", make_pipeline(missing, codes), columns.categories))
     for name in columns.texts:
-        words: Any = TfidfVectorizer(max_features=_MOST_WORDS, sublinear_tf=True)
-        if kind != "sparse":
-            most = min(_TEXT_DIMENSIONS, max(1, len(frame) // 10))
-            words = make_pipeline(words, TruncatedSVD(most, random_state=0))
-        steps.append((f"text {name}", words, name))  # type: ignore[arg-type]
+        steps.append((f"text {name}", _of_text(frame[name], kind), name))  # type: ignore[arg-type]
     return ColumnTransformer(steps, sparse_threshold=1.0 if kind == "sparse" else 0.0)
+
+
+def _of_text(column: Any, kind: str) -> Any:
+    words = TfidfVectorizer(max_features=_MOST_WORDS, sublinear_tf=True)
+    if kind == "sparse":
+        return words
+    n_words = len(words.fit(column.dropna().astype(str)).vocabulary_)
+    most = min(_TEXT_DIMENSIONS, max(1, len(column) // 10))
+    return words if n_words <= most else make_pipeline(words, TruncatedSVD(most, random_state=0))
 
 
 def _of_numbers(names: list[str], kind: str, frame: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from .. import metrics, transition
+from .. import transition
 from .._typing import BoolArray
 from . import answers, candidates, files, predict
 from .files import DataError
@@ -95,5 +95,5 @@ def by_answers(
         return found
     at = {name: i for i, name in enumerate(model.classes_.tolist())}
     predicted = np.array([at[name] for name in model.predict(labelled).tolist()])
-    error, std_error = metrics.ure_zero_one(mask, predicted, T, return_std_error=True)
+    error, std_error = candidates.error_rate(mask, predicted, T)
     return found | {"expected_accuracy": 1 - error, "expected_accuracy_std_error": std_error}

@@ -178,9 +178,8 @@ def explain(account: Account) -> list[str]:
     if math.isfinite(chosen.error):
         low, high = _interval(1 - chosen.error, chosen.error_std_error)
         lines.append(
-            f"Expected accuracy: {100 * (1 - chosen.error):.1f}% ± "
-            f"{100 * _SURE * chosen.error_std_error:.1f} (between {100 * low:.1f}% and "
-            f"{100 * high:.1f}%), estimated without any true label"
+            f"Expected accuracy: {100 * min(1.0, max(0.0, 1 - chosen.error)):.1f}%, surely about "
+            f"{100 * low:.0f}% to {100 * high:.0f}%, estimated without any true label"
             + ("" if account.source == "uniform" else f", if T is right ({account.source})")
             + "."
         )

@@ -1,0 +1,509 @@
+"""The command line on users' files: from "not this" answers to a model, and every mistake said."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ybar
+from ybar import datasets, labels, transition
+
+pytest.importorskip("typer")
+pytest.importorskip("torch")
+from typer.testing import CliRunner
+
+from ybar.cli import app
+from ybar.tool import answers, candidates, columns, files
+from ybar.tool.files import DataError
+
+CLASSES = ["bird", "cat", "dog"]
+
+
+def ybar_(*arguments, stdin=None):
+    return CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
+
+
+def table(n=600, seed=0, T=None):
+    """Rows that numbers, categories, texts and gaps tell the class of, and answers about it."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    T = transition.uniform(3) if T is None else T
+    words = [["sings", "flies", "nests"], ["purrs", "sleeps", "climbs"], ["barks", "runs", "digs"]]
+    length = y + rng.normal(0, 0.4, n)
+    length[rng.random(n) < 0.1] = np.nan
+    colour = np.array(["red", "grey", "brown"])[np.where(rng.random(n) < 0.8, y, rng.integers(3))]
+    frame = pd.DataFrame(
+        {
+            "id": [f"animal {i}" for i in range(n)],
+            "length": length,
+            "noise": rng.normal(size=n),
+            "colour": np.where(rng.random(n) < 0.05, None, colour),
+            "text": [
+                "it " + " ".join(rng.choice(words[c] + ["is", "seen"], 4)) + " here" for c in y
+            ],
+            "constant": 1,
+            "label": np.array(CLASSES)[y],
+        }
+    )
+    frame["not"] = np.array(CLASSES)[labels.draw(y, T, random_state=seed)]
+    return frame
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    whole = table()
+    whole.drop(columns="label").to_csv("answers.csv", index=False)
+    table(200, 1).to_csv("test.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A model by logistic regression, and the account of it."""
+    place = tmp_path_factory.mktemp("fitted")
+    table().drop(columns="label").to_csv(place / "answers.csv", index=False)
+    table(200, 1).to_csv(place / "test.csv", index=False)
+    arguments = ["--label", "not", "--method", "logistic", "--model", place / "model.ybar"]
+    done = ybar_("fit", place / "answers.csv", *arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    return place, json.loads(done.stdout)
+
+
+def accuracy(model, frame):
+    return np.mean(model.predict(frame) == frame["label"].to_numpy())
+
+
+# --- fit -----------------------------------------------------------------------------------------
+
+
+def test_a_table_of_every_kind_of_column_is_learned_from_what_its_rows_are_not(fitted):
+    place, account = fitted
+    model = ybar.load(place / "model.ybar")
+    assert accuracy(model, table(200, 1)) > 0.9
+    assert account["classes"] == CLASSES
+    assert account["columns"]["numbers"] == ["length", "noise"]
+    assert account["columns"]["categories"] == ["colour"]
+    assert account["columns"]["texts"] == ["text"]
+    assert set(account["left_out"]) == {"id", "constant"}
+    assert account["method"] == "logistic"
+    assert account["informative"]
+    true = accuracy(model, table(200, 1))
+    assert abs(account["expected_accuracy"] - true) < 4 * account["expected_accuracy_std_error"]
+    assert model.account_ | {"model": account["model"]} == account
+
+
+def test_auto_tries_candidates_chooses_by_scel_and_shows_the_table(folder, monkeypatch):
+    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn", "boosting"))
+    done = ybar_("fit", "answers.csv", "--label", "not")
+    assert done.exit_code == 0, done.stderr
+    for word in ("logistic", "knn", "boosting", "the best constant guess", "Expected accuracy"):
+        assert word in done.stdout
+    assert "column 'id' is left out" in done.stderr
+    account = ybar.load("model.ybar").account_
+    tried = {each["method"]: each["scel"] for each in account["tried"]}
+    assert account["method"] == min(tried, key=tried.get)
+    assert account["scel"] == min(tried.values()) < account["scel_of_the_best_constant_guess"]
+
+
+@pytest.mark.parametrize("method", ["knn", "boosting", "cpe-f", "scl-nl"])
+def test_every_kind_of_method_fits_predicts_and_is_loaded_again(folder, method):
+    done = ybar_("fit", "answers.csv", "--label", "not", "--method", method, "--time-limit", 20)
+    assert done.exit_code == 0, done.stderr
+    assert accuracy(ybar.load("model.ybar"), table(200, 1)) > 0.75
+
+
+def test_several_labels_a_row_in_columns_or_cells_are_the_same(folder):
+    frame = table()
+    second = labels.draw(
+        frame["label"].map(CLASSES.index).to_numpy(), transition.uniform(3), random_state=9
+    )
+    frame["also"] = np.array(CLASSES)[second]
+    frame["both"] = frame["not"] + " | " + frame["also"]
+    frame.loc[3, ["also", "both"]] = [None, frame.loc[3, "not"]]
+    one = answers.read_answers(frame, ["not", "also"], None)
+    other = answers.read_answers(frame, ["both"], None)
+    np.testing.assert_array_equal(one.mask, other.mask)
+    assert one.mask.sum(axis=1).max() == 2
+    frame.drop(columns=["label", "not", "also"]).to_csv("both.csv", index=False)
+    done = ybar_("fit", "both.csv", "--label", "both", "--method", "logistic", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["labels"] == one.mask.sum()
+
+
+def test_a_matrix_from_a_file_or_from_a_few_true_labels_is_used(folder):
+    T = np.array([[0, 0.9, 0.1], [0.1, 0, 0.9], [0.9, 0.1, 0]])
+    frame = table(T=T)
+    frame.loc[60:, "label"] = None
+    frame.to_csv("few.csv", index=False)
+    order = [2, 0, 1]  # named in another order than the classes are in
+    names = [CLASSES[i] for i in order]
+    pd.DataFrame(T[np.ix_(order, order)], index=names, columns=names).to_csv("T.csv")
+    shared = ["--label", "not", "--method", "logistic", "--json"]
+    exact = json.loads(
+        ybar_("fit", "few.csv", *shared, "--transition", "T.csv", "--leave-out", "label").stdout
+    )
+    np.testing.assert_allclose(exact["transition"]["T"], T)
+    estimated = ybar_("fit", "few.csv", *shared, "--transition", "estimate:label")
+    assert estimated.exit_code == 0, estimated.stderr
+    found = json.loads(estimated.stdout)
+    np.testing.assert_allclose(found["transition"]["T"], T, atol=0.2)
+    assert "60 rows with a true label" in found["transition"]["source"]
+    assert "label" not in found["columns"]["categories"]
+    assert accuracy(ybar.load("model.ybar"), table(200, 1)) > 0.85
+
+
+def test_labels_that_say_nothing_are_said_to_say_nothing(folder):
+    frame = table().drop(columns="label")
+    frame["not"] = np.random.default_rng(5).choice(CLASSES, len(frame))
+    frame.to_csv("noise.csv", index=False)
+    done = ybar_("fit", "noise.csv", "--label", "not", "--method", "logistic")
+    assert done.exit_code == 0
+    assert "too little information to learn from" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "npz", "stdin"])
+def test_every_kind_of_file_gives_the_same_model(folder, kind):
+    frame = table().drop(columns=["label", "text", "colour", "id"]).fillna(0.0)
+    source, stdin = f"data.{kind}", None
+    if kind.startswith("csv"):
+        frame.to_csv(source, index=False)
+    elif kind == "tsv":
+        frame.to_csv(source, index=False, sep="\t")
+    elif kind == "parquet":
+        frame.to_parquet(source)
+    elif kind == "npz":
+        np.savez(source, **{n: frame[n].to_numpy().astype("U4" if n == "not" else float)
+                            for n in frame})  # fmt: skip
+    else:
+        source, stdin = "-", frame.to_csv(index=False)
+    done = ybar_("fit", source, "--label", "not", "--method", "logistic", "--json", stdin=stdin)
+    assert done.exit_code == 0, done.stderr
+    told = candidates.Told(
+        columns.find(frame, ["not"]),
+        answers.read_answers(frame, ["not"], None),
+        transition.uniform(3),
+    )
+    (tried,) = candidates.try_all(["logistic"], frame, told)
+    assert json.loads(done.stdout)["scel"] == pytest.approx(tried.scel, rel=1e-6)
+
+
+def test_a_folder_of_images_is_learned(folder):
+    image = pytest.importorskip("PIL.Image")
+    d = datasets.load("digits")
+    keep = d.y_train < 3
+    X, y = d.X_train[keep][:240], d.y_train[keep][:240]
+    y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    os.makedirs("photos/set")
+    names = []
+    for i, x in enumerate(X):
+        names.append(f"set/{i:03}.png")
+        image.fromarray((255 * x).astype(np.uint8).reshape(8, 8)).save(f"photos/{names[-1]}")
+    pd.DataFrame({"file": names, "not": y_comp, "true": y}).to_csv("photos/labels.csv", index=False)
+    arguments = ["--label", "not", "--leave-out", "true", "--method", "logistic"]
+    done = ybar_("fit", "photos", *arguments, "--image-size", 8)
+    assert done.exit_code == 0, done.stderr
+    done = ybar_("evaluate", "model.ybar", "photos", "--true", "true", "--image-size", 8, "--json")
+    assert json.loads(done.stdout)["accuracy"] > 0.85
+
+
+def test_classes_called_na_and_numbers_keep_their_names(folder):
+    frame = pd.DataFrame({"x": np.arange(60.0), "not": ["NA", "10", "9"] * 20})
+    frame.to_csv("na.csv", index=False)
+    done = ybar_("fit", "na.csv", "--label", "not", "--method", "logistic", "--json")
+    assert json.loads(done.stdout)["classes"] == ["9", "10", "NA"]
+
+
+def test_the_same_seed_gives_the_same_model(folder):
+    accounts = []
+    for _ in range(2):
+        done = ybar_("fit", "answers.csv", "--label", "not", "--method", "knn", "--json")
+        account = json.loads(done.stdout)
+        for tried in account["tried"]:
+            tried.pop("seconds")
+        accounts.append(account)
+    assert accounts[0] == accounts[1]
+
+
+# --- predict, evaluate, simulate -----------------------------------------------------------------
+
+
+def test_predictions_are_the_models_in_every_form(fitted, tmp_path):
+    place, _ = fitted
+    model, frame = ybar.load(place / "model.ybar"), table(200, 1)
+    out = tmp_path / "out.csv"
+    arguments = ["predict", place / "model.ybar", place / "test.csv", "--proba", "--keep", "id"]
+    done = ybar_(*arguments, "-o", out)
+    assert done.exit_code == 0, done.stderr
+    assert "200 rows written" in done.stderr
+    written = pd.read_csv(out)
+    assert list(written.columns) == ["id", "predicted", *(f"p_{name}" for name in CLASSES)]
+    assert (written["predicted"] == model.predict(frame)).all()
+    p = written[[f"p_{name}" for name in CLASSES]].to_numpy()
+    np.testing.assert_allclose(p, model.predict_proba(frame), atol=1e-5)
+    shown = ybar_(*arguments)
+    assert shown.stdout == out.read_text()
+    lines = ybar_(*arguments, "--json").stdout.splitlines()
+    assert json.loads(lines[7])["predicted"] == written["predicted"][7]
+    piped = ybar_("predict", place / "model.ybar", "-", stdin=(place / "test.csv").read_text())
+    assert piped.stdout.split() == ["predicted", *written["predicted"]]
+
+
+def test_rows_are_predicted_some_at_a_time(fitted, monkeypatch):
+    place, _ = fitted
+    whole = ybar_("predict", place / "model.ybar", place / "test.csv").stdout
+    monkeypatch.setattr(files.chunks, "__kwdefaults__", {**files.chunks.__kwdefaults__, "rows": 33})
+    assert ybar_("predict", place / "model.ybar", place / "test.csv").stdout == whole
+
+
+def test_a_model_is_judged_by_true_and_by_complementary_labels(fitted):
+    place, _ = fitted
+    arguments = ["evaluate", place / "model.ybar", place / "test.csv", "--true", "label"]
+    done = ybar_(*arguments, "--label", "not", "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    model = ybar.load(place / "model.ybar")
+    assert found["accuracy"] == pytest.approx(accuracy(model, table(200, 1)))
+    assert np.trace(found["confusion"]) == round(200 * found["accuracy"])
+    sure = 4 * found["expected_accuracy_std_error"]
+    assert abs(found["expected_accuracy"] - found["accuracy"]) < sure
+    assert found["scel"] < found["scel_of_the_best_constant_guess"]
+    text = ybar_(*arguments, "--label", "not").stdout
+    for word in ("Accuracy", "SCEL", "without true labels", "bird"):
+        assert word in text
+
+
+def test_simulated_labels_follow_the_matrix(folder):
+    n = 30_000
+    frame = pd.DataFrame({"x": np.arange(n), "label": np.array(CLASSES * (n // 3))})
+    frame.to_csv("true.csv", index=False)
+    arguments = ["--target", "label", "--transition", "strong", "--write-transition", "T.csv"]
+    done = ybar_("simulate", "true.csv", *arguments, "--noise", 0.3, "--keep-true", "-o", "out.csv")
+    assert done.exit_code == 0, done.stderr
+    T = answers.read_matrix("T.csv")
+    assert T.classes == CLASSES
+    drawn = pd.read_csv("out.csv")
+    counts = pd.crosstab(drawn["label"], drawn["not_label"], normalize="index")
+    np.testing.assert_allclose(counts, 0.7 * T.T + 0.1, atol=0.015)
+    done = ybar_("simulate", "true.csv", "--target", "label", "--labels", 3)
+    cells = pd.read_csv(io.StringIO(done.stdout))
+    assert "label" not in cells
+    assert cells["not_label"].str.contains("|", regex=False).any()
+
+
+# --- transition and data -------------------------------------------------------------------------
+
+
+def test_transition_matrices_are_described_drawn_compared_made_and_estimated(folder):
+    assert "gamma" in ybar_("transition", "describe", "uniform:10").stdout
+    assert json.loads(ybar_("transition", "describe", "strong:4", "--json").stdout)["singular"] in (
+        True,
+        False,
+    )
+    done = ybar_("transition", "make", "strong:3:7", "--classes", "a,b,c", "-o", "T.csv")
+    assert done.exit_code == 0, done.stderr
+    assert answers.read_matrix("T.csv").classes == ["a", "b", "c"]
+    np.testing.assert_allclose(answers.read_matrix("T.csv").T, transition.strong(3, 7))
+    assert "0.87" in ybar_("transition", "draw", "T.csv").stdout
+    compared = json.loads(ybar_("transition", "compare", "T.csv", "uniform:3", "--json").stdout)
+    expected = transition.epsilon(transition.strong(3, 7), transition.uniform(3))
+    assert compared["largest difference of a row (epsilon, L1)"] == pytest.approx(expected)
+    done = ybar_("transition", "estimate", "test.csv", "--true", "label", "--label", "not")
+    assert done.stdout.startswith(",bird,cat,dog\n")
+
+
+def test_data_sets_are_listed_and_verified(monkeypatch, tmp_path):
+    monkeypatch.setenv("YBAR_CACHE", str(tmp_path))
+    monkeypatch.delenv("YBAR_DATA", raising=False)
+    assert "digits" in ybar_("data", "list").stdout
+    done = ybar_("data", "verify", "kmnist")
+    assert (done.exit_code, "not here: ybar data fetch kmnist" in done.stdout) == (1, True)
+    for file in datasets.REGISTRY["kmnist"].files:
+        (tmp_path / "kmnist").mkdir(exist_ok=True)
+        (tmp_path / "kmnist" / file).write_bytes(b"x")
+    done = ybar_("data", "verify", "kmnist", "--json")
+    assert (done.exit_code, "has 1 bytes instead of" in done.stdout) == (1, True)
+
+
+# --- mistakes ------------------------------------------------------------------------------------
+
+
+def _zip(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.txt", "x")
+
+
+FILES = {
+    "empty.csv": b"",
+    "header.csv": b"x,not\n",
+    "binary.csv": bytes(range(256)) * 20,
+    "latin.csv": "x,not\n1,caf\xe9\n2,b\n".encode("latin-1"),
+    "semicolon.csv": b"x;not\n1;a\n2;b\n",
+    "ragged.csv": b"x,not\n1,a\n2,b,c,d\n",
+    "twice.csv": b"x,x.1,not\n1,2,a\n",
+    "one_class.csv": b"x,not\n1,a\n2,a\n3,a\n",
+    "no_labels.csv": b"x,not\n1,\n2,\n3,\n",
+    "no_features.csv": b"not\na\nb\nc\n",
+    "few.csv": b"x,not\n1,a\n2,b\n",
+    "T_sum.csv": b"0,1\n0.5,0.6\n",
+    "T_words.csv": b"a,b\nc,d\n",
+    "T_size.csv": b"0,1\n1,0\n",
+    "T_names.csv": b",x,y,z\nx,0,.5,.5\ny,.5,0,.5\nz,.5,.5,0\n",
+    "T_uneven.csv": b"0,0.5,0.5\n1,0\n",
+    "bad.parquet": b"PAR1 no",
+    "bad.npz": b"no zip",
+    "sheet.xlsx": b"x",
+    "damaged.ybar": b"ybar-model 1 5 00\nabcde",
+    "newer.ybar": b"ybar-model 9 5 00\nabcde",
+    "text.ybar": b"hello",
+}
+FIT = ["fit", "answers.csv", "--label", "not", "--method", "logistic"]
+MODEL = "MODEL"
+WRONG = {
+    "no command": (["nonsense"], 2, "No such command"),
+    "no data": (["fit"], 2, "DATA"),
+    "no label": (["fit", "answers.csv"], 2, "--label"),
+    "missing file": (["fit", "none.csv", "--label", "not"], 2, "none.csv does not exist"),
+    "unknown column": (["fit", "answers.csv", "--label", "nto"], 2, "--label must be a column"),
+    "unknown option": ([*FIT, "--colour", "red"], 2, "No such option"),
+    "unknown method": ([*FIT, "--method", "forest"], 2, "--method must be one of"),
+    "unknown decoder": ([*FIT, "--decoder", "l3"], 2, "--decoder must be l1"),
+    "one class named": ([*FIT, "--classes", "bird"], 2, "at least 2 classes"),
+    "a class twice": ([*FIT, "--classes", "bird,cat,dog,cat"], 2, "'cat' is there twice"),
+    "label outside classes": ([*FIT, "--classes", "bird,cat"], 2, "got 'dog' in row"),
+    "unknown matrix": ([*FIT, "--transition", "unifrom"], 2, "--transition must be 'uniform'"),
+    "matrix that does not sum": ([*FIT, "--transition", "T_sum.csv"], 2, "sum to 1"),
+    "matrix of words": ([*FIT, "--transition", "T_words.csv"], 2, "alike"),
+    "matrix of other classes": ([*FIT, "--transition", "T_names.csv"], 2, "among the classes"),
+    "matrix of another size": ([*FIT, "--transition", "T_size.csv"], 2, "a row for each of the 3"),
+    "uneven matrix": ([*FIT, "--transition", "T_uneven.csv"], 2, "transition matrix"),
+    "no such true column": ([*FIT, "--transition", "estimate:truth"], 2, "must be a column"),
+    "empty file": (["fit", "empty.csv", "--label", "not"], 2, "is empty"),
+    "no rows": (["fit", "header.csv", "--label", "not"], 2, "has no rows"),
+    "binary": (["fit", "binary.csv", "--label", "not"], 2, "is not text"),
+    "another encoding": (["fit", "latin.csv", "--label", "not"], 2, "cannot be read"),
+    "wrong delimiter": (["fit", "semicolon.csv", "--label", "not"], 2, "--delimiter ';'"),
+    "ragged": (["fit", "ragged.csv", "--label", "not"], 2, "cannot be read"),
+    "only one class": (["fit", "one_class.csv", "--label", "not"], 2, "at least 2 classes"),
+    "no labels": (["fit", "no_labels.csv", "--label", "not"], 2, "at least 2 classes"),
+    "no features": (["fit", "no_features.csv", "--label", "not"], 2, "a column to learn from"),
+    "too few rows": (
+        ["fit", "few.csv", "--label", "not", "--method", "logistic"],
+        2,
+        "two different",
+    ),
+    "bad parquet": (["fit", "bad.parquet", "--label", "not"], 2, "bad.parquet cannot be read"),
+    "bad npz": (["fit", "bad.npz", "--label", "not"], 2, "bad.npz"),
+    "unknown kind": (["fit", "sheet.xlsx", "--label", "not"], 2, "its name ends in '.xlsx'"),
+    "folder without images": (["fit", "nothing", "--label", "not"], 2, "has no images"),
+    "model in no folder": ([*FIT, "--model", "no/m.ybar"], 1, "Make it first"),
+    "model where none may be": ([*FIT, "--model", "/proc/m.ybar"], 1, "/proc"),
+    "negative time": ([*FIT, "--time-limit", "-1"], 2, "--time-limit"),
+    "left out column": ([*FIT, "--leave-out", "nothing"], 2, "--leave-out must be a column"),
+    "no model": (["predict", "none.ybar", "test.csv"], 1, "does not exist"),
+    "damaged model": (["predict", "damaged.ybar", "test.csv"], 2, "is damaged"),
+    "newer model": (["predict", "newer.ybar", "test.csv"], 2, "Upgrade"),
+    "no model at all": (["predict", "text.ybar", "test.csv"], 2, "not a model file"),
+    "other columns": (["predict", MODEL, "semicolon.csv", "--delimiter", ";"], 2, "is missing"),
+    "words for numbers": (["predict", MODEL, "words.csv"], 2, "must hold numbers"),
+    "unknown keep": (["predict", MODEL, "test.csv", "--keep", "no"], 2, "--keep must be"),
+    "output in no folder": (["predict", MODEL, "test.csv", "-o", "no/o.csv"], 1, "Make it first"),
+    "evaluate by nothing": (["evaluate", MODEL, "test.csv"], 2, "evaluate needs labels"),
+    "evaluate by no column": (["evaluate", MODEL, "test.csv", "--true", "x"], 2, "--true must be"),
+    "unknown true class": (["evaluate", MODEL, "test.csv", "--true", "id"], 2, "classes of the"),
+    "simulate by no column": (["simulate", "test.csv", "--target", "x"], 2, "--target must be"),
+    "simulate gaps": (["simulate", "test.csv", "--target", "colour"], 2, "in every row"),
+    "noise above 1": (["simulate", "test.csv", "--target", "label", "--noise", "2"], 2, "--noise"),
+    "no labels drawn": (
+        ["simulate", "test.csv", "--target", "label", "--labels", "0"],
+        2,
+        "least 1",
+    ),
+    "taken name": (["simulate", "test.csv", "--target", "label", "--column", "not"], 2, "already"),
+    "no matrix": (["transition", "describe", "none.csv"], 2, "T must be the path"),
+    "no size": (["transition", "describe", "strong"], 2, "number of classes"),
+    "one class of T": (["transition", "describe", "uniform:1"], 2, "1"),
+    "two sizes": (["transition", "compare", "uniform:3", "uniform:4"], 2, "as many classes"),
+    "picture of no kind": (["transition", "draw", "uniform:3", "-o", "a.doc"], 2, ".png"),
+    "unknown data set": (["data", "verify", "minst"], 2, "Did you mean mnist?"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_mistake_is_one_line_with_its_exit_code_and_leaves_nothing(folder, fitted, what):
+    arguments, code, said = WRONG[what]
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+    (folder / "nothing").mkdir()
+    table(5).assign(length="long").to_csv("words.csv", index=False)
+    before = sorted(os.listdir(folder))
+    arguments = [str(fitted[0] / "model.ybar") if a == MODEL else a for a in arguments]
+    done = ybar_(*arguments)
+    assert done.exit_code == code, (done.stdout, done.stderr, done.exception)
+    assert said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    if code == 1 or done.stderr.startswith("ybar:"):
+        assert len(done.stderr.strip().splitlines()) == 1
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_there_are_enough_mistakes():
+    assert len(WRONG) >= 40
+
+
+def test_a_full_disk_leaves_the_old_model(folder, fitted, monkeypatch):
+    (folder / "model.ybar").write_bytes((fitted[0] / "model.ybar").read_bytes())
+    before = (folder / "model.ybar").read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = ybar_(*FIT)
+    assert (done.exit_code, "No space left" in done.stderr) == (1, True)
+    assert (folder / "model.ybar").read_bytes() == before
+    assert not [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+def test_output_that_nobody_reads_on_is_no_error(fitted):
+    place, _ = fitted
+    code = "from ybar.__main__ import main; main()"
+    command = f"{sys.executable} -c '{code}' predict {place}/model.ybar {place}/test.csv | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.stdout == "predicted\n"
+    assert done.stderr == ""
+
+
+# --- columns -------------------------------------------------------------------------------------
+
+
+def test_columns_are_told_apart():
+    found = columns.find(table(), ["not", "label"])
+    assert found.numbers == ["length", "noise"]
+    assert found.categories == ["colour"]
+    assert found.texts == ["text"]
+    times = pd.DataFrame({"t": pd.date_range("2020", periods=3), "x": [1, 2, 3]})
+    assert columns.find(times, []).left_out == {"t": "a time; make numbers of it first"}
+
+
+def test_numbers_that_gaps_have_made_floats_are_the_names_they_were():
+    column = pd.Series([1, None, 3])
+    assert answers.as_names(column) == ["1", None, "3"]
+    assert answers.as_names(pd.Series([1.5, 2.0])) == ["1.5", "2.0"]
+
+
+def test_a_matrix_may_have_names_on_any_side(tmp_path):
+    for text in ("0,1\n1,0\n", "a,b\n0,1\n1,0\n", ",a,b\na,0,1\nb,1,0\n", "a,0,1\nb,1,0\n"):
+        (tmp_path / "T.csv").write_text(text)
+        found = answers.read_matrix(tmp_path / "T.csv")
+        np.testing.assert_array_equal(found.T, [[0, 1], [1, 0]])
+        assert found.classes in (None, ["a", "b"])
+    (tmp_path / "T.csv").write_text(",a,b\nb,0,1\na,1,0\n")
+    with pytest.raises(DataError, match="names its rows and columns alike"):
+        answers.read_matrix(tmp_path / "T.csv")
