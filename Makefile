@@ -6,7 +6,7 @@ SOURCES := $(shell find src -type f -not -name '*.pyc')
 .PHONY: demo test test-slow bench lint docs results clean
 
 demo: .venv/.package
-	$(BIN)/python examples/demo.py --output demo
+	$(BIN)/ybar demo --output demo
 
 # Two workers, so one thread each: more would only wait for one another.
 test: .venv/.package

@@ -3,9 +3,11 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ pytest.importorskip("torch")
 from typer.testing import CliRunner
 
 from ybar.cli import app
-from ybar.tool import answers, candidates, columns, files
+from ybar.tool import answers, candidates, columns, demo, files
 from ybar.tool.files import DataError
 
 CLASSES = ["bird", "cat", "dog"]
@@ -331,6 +333,41 @@ def test_data_sets_are_listed_and_verified(monkeypatch, tmp_path):
     assert (done.exit_code, "has 1 bytes instead of" in done.stdout) == (1, True)
 
 
+# --- demo and report -----------------------------------------------------------------------------
+
+
+def test_the_demo_prints_a_table_and_writes_a_page(folder, monkeypatch):
+    monkeypatch.setattr(demo, "_EPOCHS", 25)
+    done = ybar_("demo", "--output", "page")
+    assert done.exit_code == 0, done.stderr
+    for name in ("uniform T", "strong T", "logistic regression", "boosting", *demo._NETWORKS):
+        assert name in done.stdout
+    page = (folder / "page" / "index.html").read_text()
+    assert page.count("data:image/svg+xml") == 4
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+    assert "network, CPE-T" in page
+
+
+def test_a_page_tells_of_a_model_with_and_without_new_data(fitted, folder):
+    place, account = fitted
+    done = ybar_("report", place / "model.ybar")
+    assert done.exit_code == 0, done.stderr
+    assert account["method"] in (folder / "report.html").read_text()
+    labels_ = ["--true", "label", "--label", "not"]
+    done = ybar_("report", place / "model.ybar", place / "test.csv", *labels_, "-o", "new.html")
+    assert done.exit_code == 0, done.stderr
+    page = (folder / "new.html").read_text()
+    assert "On new data" in page
+    assert page.count("data:image/svg+xml") == 2
+
+
+def test_a_page_tells_of_a_ledger(folder):
+    source = Path(__file__).resolve().parent.parent / "results" / "paper" / "runs.csv"
+    done = ybar_("report", source, "-o", "paper.html")
+    assert done.exit_code == 0, done.stderr
+    assert "CPE-KNN" in (folder / "paper.html").read_text()
+
+
 # --- mistakes ------------------------------------------------------------------------------------
 
 
@@ -431,6 +468,9 @@ WRONG = {
     "one class of T": (["transition", "describe", "uniform:1"], 2, "1"),
     "two sizes": (["transition", "compare", "uniform:3", "uniform:4"], 2, "as many classes"),
     "picture of no kind": (["transition", "draw", "uniform:3", "-o", "a.doc"], 2, ".png"),
+    "report of nothing": (["report", "none.ybar"], 1, "does not exist"),
+    "report of no ledger": (["report", "none.sqlite"], 1, "does not"),
+    "report without its data": (["report", MODEL, "--true", "y"], 2, "name the file too"),
     "unknown data set": (["data", "verify", "minst"], 2, "Did you mean mnist?"),
 }
 

@@ -39,17 +39,17 @@ def demo(
 
 
 def _table(rows: list[Any], header: tuple[str, ...]) -> Any:
+    from rich import box
     from rich.table import Table
 
-    table = Table("labels drawn by", "model", title="Digits learned from what they are not")
+    table = Table("model", title="Digits learned from what they are not", box=box.SIMPLE_HEAD)
     for name in header:
         table.add_column(name, justify="right")
-    last = None
-    for row in rows:
-        if last not in (None, row.labels):
-            table.add_section()
-        table.add_row(row.labels if row.labels != last else "", row.model, *row.cells())
-        last = row.labels
+    for labels in dict.fromkeys(row.labels for row in rows):
+        table.add_row(f"[bold]{labels}[/bold]")
+        for row in rows:
+            if row.labels == labels:
+                table.add_row(f"  {row.model}", *row.cells())
     return table
 
 

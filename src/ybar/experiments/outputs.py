@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._files import write_whole
-from ..report import page
+from ..report import Page
+from ..report import write as write_page
 from . import choose, figures, render, summary, tables
 from .ledger import Entry
 from .plan import Dataset, Facts, Network, Plan
@@ -81,9 +82,7 @@ def write(
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=_PIXELS_AN_INCH, metadata={"Software": None})
         write_whole(folder / "figures" / f"{stem}.png", buffer.getvalue())
-    now = datetime.datetime.now(datetime.UTC)
-    whole = summary.page(entries, plan, built, list(drawn.values()), agreement, now)
-    page.write(whole, folder / "report.html")
+    write_page(_page(entries, plan, built, drawn), folder / "report.html")
     said = ""
     if agreement.run:
         said = (
@@ -91,6 +90,23 @@ def write(
             f"({agreement.published} are published). "
         )
     return Written(built, f"{said}Written: {plain(str(folder / 'report.html'))}")
+
+
+def page(entries: Sequence[Entry], plan: Plan) -> Page:
+    """Return the page of all runs."""
+    built = tables.build(entries, plan)
+    return _page(entries, plan, built, _draw(entries, plan, built, None))
+
+
+def _page(
+    entries: Sequence[Entry],
+    plan: Plan,
+    built: Sequence[tables.Table],
+    drawn: Mapping[str, Drawn],
+) -> Page:
+    now = datetime.datetime.now(datetime.UTC)
+    agreement = tables.agreement(built)
+    return summary.page(entries, plan, built, list(drawn.values()), agreement, now)
 
 
 def _by_row(built: Sequence[tables.Table]) -> str:

@@ -1,0 +1,47 @@
+"""Handwritten digits from labels that only say what an image is not, in ten lines.
+
+You learn the whole way at once: a transition matrix T, complementary labels, a classifier, its
+ordinary predictions, and how good they are with and without true labels.
+"""
+
+import argparse
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ybar import CPEKNeighborsClassifierCV, datasets, labels, metrics, transition
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "digits.png")
+output = parser.parse_args().output
+
+d = datasets.load("digits")
+T = transition.strong(10, random_state=0)  # how "not this" answers come about
+y_comp = labels.draw(d.y_train, T, random_state=1)  # with real answers this line falls away
+clf = CPEKNeighborsClassifierCV(transition=T, decoder="likelihood", random_state=0)
+clf.fit(d.X_train, y_comp)
+y_pred = clf.predict(d.X_test)
+
+unseen = labels.draw(d.y_test, T, random_state=2)  # complementary labels of the test images
+error, std_error = metrics.ure_zero_one(unseen, y_pred, T, return_std_error=True)
+print(f"{len(y_comp)} images, one complementary label each; k = {clf.n_neighbors_} neighbours")
+print(f"accuracy by true labels: {(y_pred == d.y_test).mean():.3f}")
+print(f"accuracy by complementary labels alone: {1 - error:.2f} ± {std_error:.2f}")
+print(f"SCEL: {-clf.score(d.X_test, unseen):.3f} (a constant guess: 2.303)")
+
+figure = Figure(figsize=(9, 2.9), layout="constrained")
+axes = figure.subplots(2, 10)
+for i in range(10):
+    axes[0, i].imshow(d.X_train[i].reshape(8, 8), cmap="gray_r")
+    axes[0, i].set_title(f"not {y_comp[i]}", fontsize=10)
+    axes[1, i].imshow(d.X_test[i].reshape(8, 8), cmap="gray_r")
+    right = y_pred[i] == d.y_test[i]
+    title = f"{y_pred[i]}" if right else f"{y_pred[i]}, not {d.y_test[i]}"
+    axes[1, i].set_title(title, fontsize=10, color="black" if right else "#D55E00")
+for ax, what in zip(axes[:, 0], ("what it\nwas told", "what it\nsays"), strict=True):
+    ax.set_ylabel(what, rotation=0, ha="right", va="center", fontsize=10)
+for ax in axes.flat:
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)

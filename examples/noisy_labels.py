@@ -1,0 +1,55 @@
+"""Labels that are sometimes wrong, though T says they never are.
+
+You learn that `cpe-n` learns the share of noise beside the network: it is told the same T as
+`cpe-f`, which trusts it, and loses less as the noise grows.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ybar import ComplementaryNetClassifier, datasets, labels, transition
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "noisy.png")
+output = parser.parse_args().output
+
+d = datasets.load("digits")
+X, y = np.repeat(d.X_train, 4, axis=0), np.repeat(d.y_train, 4)  # four people see each image
+T = transition.strong(10, random_state=0)
+levels = [0.0, 0.2, 0.4, 0.6]  # with this chance a label is drawn regardless of the class
+accuracy = {"cpe-f": [], "cpe-n": [], "cpe-f, told of the noise": []}
+learned = []
+for level in levels:
+    T_noisy = transition.with_uniform_noise(T, level)
+    y_comp = labels.draw(y, T_noisy, random_state=1)
+    for name, results in accuracy.items():
+        given = T_noisy if "told" in name else T
+        clf = ComplementaryNetClassifier(
+            name[:5], (100,), transition=given, max_epochs=70, random_state=0
+        )
+        clf.fit(X, y_comp)
+        results.append((clf.predict(d.X_test) == d.y_test).mean())
+        if name == "cpe-n":
+            learned.append(clf.noise_)
+    figures = ", ".join(f"{name} {results[-1]:.3f}" for name, results in accuracy.items())
+    print(f"noise {level:.1f}: {figures}; cpe-n found {learned[-1]:.2f}")
+
+figure = Figure(figsize=(9, 3.6), layout="constrained")
+left, right = figure.subplots(1, 2)
+styles = [("o-", "#D55E00"), ("s-", "#0072B2"), ("^:", "0.4")]
+for (name, results), (style, color) in zip(accuracy.items(), styles, strict=True):
+    left.plot(levels, results, style, color=color, label=name)
+left.set(xlabel="noise in the labels, λ", ylabel="accuracy on test images")
+left.legend(loc="lower left")
+right.plot(levels, levels, ":", color="0.4", label="the true λ")
+right.plot(levels, learned, "s-", color="#0072B2", label="found by cpe-n")
+right.set(xlabel="noise in the labels, λ", ylabel="λ")
+right.legend()
+for ax in (left, right):
+    ax.set_xticks(levels)
+    ax.grid(alpha=0.3)
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)

@@ -1,0 +1,55 @@
+"""Several complementary labels for each example, as a boolean array.
+
+You learn how to pass them, and what they buy: more labels of the same images raise the accuracy,
+and narrow the error bars of the accuracy that is estimated without true labels.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ybar import CPEKNeighborsClassifierCV, datasets, metrics, transition
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "several.png")
+output = parser.parse_args().output
+
+
+def rule_out(y, n_labels, rng):
+    """Return a boolean array, True for `n_labels` classes of each row that it is not."""
+    order = rng.random((len(y), 10))
+    order[np.arange(len(y)), y] = 2  # the true class comes last
+    return order.argsort(axis=1).argsort(axis=1) < n_labels
+
+
+d = datasets.load("digits")
+T = transition.uniform(10)  # also the T of labels drawn without putting back, since it is uniform
+rng = np.random.default_rng(0)
+counts = [1, 2, 3, 5, 7, 9]
+accuracy, estimate, std_error = [], [], []
+for n_labels in counts:
+    clf = CPEKNeighborsClassifierCV(range(5, 100, 5), transition=T, random_state=0)
+    y_pred = clf.fit(d.X_train, rule_out(d.y_train, n_labels, rng)).predict(d.X_test)
+    unseen = rule_out(d.y_test, n_labels, rng)
+    error, its_error = metrics.ure_zero_one(unseen, y_pred, T, return_std_error=True)
+    accuracy.append((y_pred == d.y_test).mean())
+    estimate.append(1 - error)
+    std_error.append(its_error)
+    print(
+        f"{n_labels} labels an image: accuracy {accuracy[-1]:.3f}, "
+        f"without true labels {estimate[-1]:.3f} ± {std_error[-1]:.3f}"
+    )
+
+figure = Figure(figsize=(6, 3.8), layout="constrained")
+ax = figure.subplots()
+ax.plot(counts, accuracy, "o-", color="#0072B2", label="by true labels")
+ax.errorbar(counts, estimate, std_error, fmt="D", capsize=4, color="#D55E00", mfc="white")
+ax.plot([], [], "D", color="#D55E00", mfc="white", label="by complementary labels, ± std. error")
+ax.set(xlabel="complementary labels of each image", ylabel="accuracy on test images")
+ax.set_xticks(counts)
+ax.grid(alpha=0.3)
+ax.legend(loc="lower right")
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)

@@ -1,0 +1,56 @@
+"""Sort short texts by topic when readers only say which topic a text is not about.
+
+You learn that sparse features and a pipeline work as in scikit-learn, that classes may be strings,
+and how to read the model: the words that speak against "not sport" are the words of sport.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from ybar import CPEClassifier, labels, transition
+
+TOPICS = {
+    "food": "soup bread oven salt spoon butter recipe onion taste kitchen",
+    "law": "judge court appeal verdict lawyer clause trial witness statute fine",
+    "music": "guitar chorus melody drum violin tempo singer album concert chord",
+    "science": "gene atom telescope theory enzyme sample laboratory orbit cell proof",
+    "sport": "match goal team coach league sprint referee medal stadium score",
+}
+COMMON = "the a of and in was with after before new old said many first last year people".split()
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "text.png")
+output = parser.parse_args().output
+
+rng = np.random.default_rng(0)
+classes = np.array(list(TOPICS))
+y = rng.choice(classes, size=3000)
+texts = []
+for topic in y:  # a third of the words are of the topic, some of another one
+    words = [*rng.choice(COMMON, 8), *rng.choice(TOPICS[topic].split(), 4)]
+    texts.append(" ".join([*words, rng.choice(TOPICS[rng.choice(classes)].split())]))
+y_comp = labels.draw(y, transition.uniform(5), random_state=1, classes=classes)
+
+clf = make_pipeline(TfidfVectorizer(), CPEClassifier(LogisticRegression(C=10)))
+clf.fit(texts[:2000], y_comp[:2000])
+X = clf[0].transform(texts)
+accuracy = (clf.predict(texts[2000:]) == y[2000:]).mean()
+print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.nnz / np.prod(X.shape):.0%} of X not zero")
+print(f"{texts[2000]!r}: not {y_comp[2000]}, so {clf.predict(texts[2000:2001])[0]}")
+print(f"accuracy {accuracy:.3f}")
+
+words, against = clf[0].get_feature_names_out(), -clf[1].estimator_.coef_
+figure = Figure(figsize=(10, 2.8), layout="constrained")
+for ax, topic, weights in zip(figure.subplots(1, 5), clf.classes_, against, strict=True):
+    top = np.argsort(weights)[-8:]
+    ax.barh(words[top], weights[top], color="#0072B2")
+    ax.set_title(f"against “not {topic}”", fontsize=10)
+    ax.tick_params(labelsize=9)
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)
