@@ -29,14 +29,14 @@ print(f"accuracy by true labels: {(y_pred == d.y_test).mean():.3f}")
 print(f"accuracy by complementary labels alone: {1 - error:.2f} ± {std_error:.2f}")
 print(f"SCEL: {-clf.score(d.X_test, unseen):.3f} (a constant guess: 2.303)")
 
-figure = Figure(figsize=(9, 2.9), layout="constrained")
+figure = Figure(figsize=(9.5, 2.5), layout="constrained")
 axes = figure.subplots(2, 10)
 for i in range(10):
     axes[0, i].imshow(d.X_train[i].reshape(8, 8), cmap="gray_r")
     axes[0, i].set_title(f"not {y_comp[i]}", fontsize=10)
     axes[1, i].imshow(d.X_test[i].reshape(8, 8), cmap="gray_r")
     right = y_pred[i] == d.y_test[i]
-    title = f"{y_pred[i]}" if right else f"{y_pred[i]}, not {d.y_test[i]}"
+    title = f"{y_pred[i]}" if right else f"{y_pred[i]} (is a {d.y_test[i]})"
     axes[1, i].set_title(title, fontsize=10, color="black" if right else "#D55E00")
 for ax, what in zip(axes[:, 0], ("what it\nwas told", "what it\nsays"), strict=True):
     ax.set_ylabel(what, rotation=0, ha="right", va="center", fontsize=10)

@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
 
+SETTINGS = {"max_epochs": 50, "batch_size": 512, "learning_rate": 2e-3, "random_state": 0}
+
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "noisy.png")
 output = parser.parse_args().output
@@ -19,7 +21,7 @@ output = parser.parse_args().output
 d = datasets.load("digits")
 X, y = np.repeat(d.X_train, 4, axis=0), np.repeat(d.y_train, 4)  # four people see each image
 T = transition.strong(10, random_state=0)
-levels = [0.0, 0.2, 0.4, 0.6]  # with this chance a label is drawn regardless of the class
+levels = [0.0, 0.3, 0.6]  # with this chance a label is drawn regardless of the class
 accuracy = {"cpe-f": [], "cpe-n": [], "cpe-f, told of the noise": []}
 learned = []
 for level in levels:
@@ -27,9 +29,7 @@ for level in levels:
     y_comp = labels.draw(y, T_noisy, random_state=1)
     for name, results in accuracy.items():
         given = T_noisy if "told" in name else T
-        clf = ComplementaryNetClassifier(
-            name[:5], (100,), transition=given, max_epochs=70, random_state=0
-        )
+        clf = ComplementaryNetClassifier(name[:5], (100,), transition=given, **SETTINGS)
         clf.fit(X, y_comp)
         results.append((clf.predict(d.X_test) == d.y_test).mean())
         if name == "cpe-n":

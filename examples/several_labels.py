@@ -24,7 +24,7 @@ def rule_out(y, n_labels, rng):
     return order.argsort(axis=1).argsort(axis=1) < n_labels
 
 
-d = datasets.load("digits")
+d = datasets.load("digits", test_size=0.5)
 T = transition.uniform(10)  # also the T of labels drawn without putting back, since it is uniform
 rng = np.random.default_rng(0)
 counts = [1, 2, 3, 5, 7, 9]
@@ -45,8 +45,8 @@ for n_labels in counts:
 figure = Figure(figsize=(6, 3.8), layout="constrained")
 ax = figure.subplots()
 ax.plot(counts, accuracy, "o-", color="#0072B2", label="by true labels")
-ax.errorbar(counts, estimate, std_error, fmt="D", capsize=4, color="#D55E00", mfc="white")
-ax.plot([], [], "D", color="#D55E00", mfc="white", label="by complementary labels, ± std. error")
+bars = ax.errorbar(counts, estimate, 2 * np.array(std_error), fmt="D", capsize=4, color="#D55E00")
+bars.set_label("by complementary labels (± 2 std. errors)")
 ax.set(xlabel="complementary labels of each image", ylabel="accuracy on test images")
 ax.set_xticks(counts)
 ax.grid(alpha=0.3)

@@ -37,20 +37,22 @@ for topic in y:  # a third of the words are of the topic, some of another one
     texts.append(" ".join([*words, rng.choice(TOPICS[rng.choice(classes)].split())]))
 y_comp = labels.draw(y, transition.uniform(5), random_state=1, classes=classes)
 
-clf = make_pipeline(TfidfVectorizer(), CPEClassifier(LogisticRegression(C=10)))
+base = LogisticRegression(C=10, max_iter=1000)
+clf = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), CPEClassifier(base))
 clf.fit(texts[:2000], y_comp[:2000])
 X = clf[0].transform(texts)
 accuracy = (clf.predict(texts[2000:]) == y[2000:]).mean()
-print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.nnz / np.prod(X.shape):.0%} of X not zero")
+print(f"{X.shape[0]} texts, {X.shape[1]} words and pairs, {X.nnz / np.prod(X.shape):.1%} of X not zero")
 print(f"{texts[2000]!r}: not {y_comp[2000]}, so {clf.predict(texts[2000:2001])[0]}")
 print(f"accuracy {accuracy:.3f}")
 
 words, against = clf[0].get_feature_names_out(), -clf[1].estimator_.coef_
 figure = Figure(figsize=(10, 2.8), layout="constrained")
 for ax, topic, weights in zip(figure.subplots(1, 5), clf.classes_, against, strict=True):
-    top = np.argsort(weights)[-8:]
+    top = np.argsort(weights)[-6:]
     ax.barh(words[top], weights[top], color="#0072B2")
     ax.set_title(f"against “not {topic}”", fontsize=10)
     ax.tick_params(labelsize=9)
+figure.supxlabel("weight of the word (logistic regression)", fontsize=10)
 output.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(output, dpi=120)

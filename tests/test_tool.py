@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -369,11 +368,6 @@ def test_a_page_tells_of_a_ledger(folder):
 
 
 # --- mistakes ------------------------------------------------------------------------------------
-
-
-def _zip(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a.txt", "x")
 
 
 FILES = {

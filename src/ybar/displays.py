@@ -381,7 +381,7 @@ class DecoderDisplay:
     def _true(self, n: int, classes: AnyArray) -> IntArray | None:
         if self.y_true is None:
             return None
-        single: Any = [self.y_true] if np.ndim(self.y_true) == 0 else self.y_true
+        single: Any = [self.y_true] if np.isscalar(self.y_true) else self.y_true
         true = _codes(single, classes, "y_true")
         _same_length("y_true", len(true), "q", n)
         return true
@@ -583,7 +583,7 @@ class ConfusionDisplay:
         cls, y_comp: ArrayLike, y_pred: ArrayLike, T: ArrayLike, classes: ArrayLike | None
     ) -> Self:
         array = transition.check(T)
-        if classes is None and np.shape(y_comp)[1:] == (len(array),):
+        if classes is None and getattr(y_comp, "shape", ())[1:] == (len(array),):
             classes = _checks.frame_names(y_comp, "columns")
         names = _names(classes, len(array))
         codes, _ = labels.encode(y_comp, names, name="y_comp")
@@ -623,7 +623,7 @@ class ConfusionDisplay:
         negative = matrix < -1e-12  # not by rounding
         ax.set_title(self._heading(errors is not None, bool(negative.any())), fontsize=10)
         texts = np.vectorize(_per_cent, otypes=[object])(matrix)
-        if errors is not None:
+        if errors is not None and not np.isnan(errors).any():
             texts = texts + "\n±" + np.vectorize(_per_cent, otypes=[object])(errors)
         self.text_, self.negative_ = _write(ax, self.im_, texts), None
         if self.text_ is None and negative.any():

@@ -1,0 +1,29 @@
+"""Draw the picture of README: digits with what they are not, and what a network makes of others.
+
+    python benchmarks/picture.py
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from ybar import ComplementaryNetClassifier, datasets, labels
+from ybar._files import write_whole
+from ybar.tool import demo
+
+FILE = Path(__file__).resolve().parent.parent / "results" / "digits.png"
+
+
+def main() -> None:
+    data, T = datasets.load("digits"), demo.matrices()["strong T"]
+    y_comp = labels.draw(data.y_train, T, random_state=1)
+    clf = ComplementaryNetClassifier(transition=T, random_state=0).fit(data.X_train, y_comp)
+    buffer = io.BytesIO()
+    figure = demo.examples(data, y_comp, clf.predict(data.X_test))
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    write_whole(FILE, buffer.getvalue())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""A transition matrix from a few true labels.
+
+You learn what to do when T is unknown: let an expert give a few examples their true label, count,
+and see how near to the true T, and to its accuracy, that comes. Taking T for uniform fails here.
+"""
+
+import argparse
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition
+from ybar.displays import TransitionDisplay
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "T.png")
+output = parser.parse_args().output
+
+d = datasets.load("digits")
+T = transition.strong(10, random_state=0)  # what nobody knows
+y_comp = labels.draw(d.y_train, T, random_state=1)
+
+matrices = {"uniform": transition.uniform(10)}
+for n in (50, 100, 200, 400):  # training images with both labels
+    matrices[n] = transition.estimate(d.y_train[:n], y_comp[:n], classes=range(10))
+matrices["true"] = T
+
+accuracy = {}
+for name, matrix in matrices.items():
+    clf = CPEKNeighborsClassifierCV(transition=matrix, decoder="likelihood", random_state=0)
+    accuracy[name] = (clf.fit(d.X_train, y_comp).predict(d.X_test) == d.y_test).mean()
+    source = f"{name} true labels" if isinstance(name, int) else f"the {name} T"
+    epsilon = transition.epsilon(T, matrix)
+    print(f"{source}: epsilon {epsilon:.2f}, accuracy {accuracy[name]:.3f}")
+
+figure = Figure(figsize=(12, 3.9), layout="constrained")
+left, middle, right = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 1))
+for ax, name, title in ((left, "true", "the true T"), (middle, 200, "from 200 true labels")):
+    TransitionDisplay.from_matrix(matrices[name], ax=ax)
+    ax.set_title(title, fontsize=11)
+places = [str(name) for name in matrices]
+right.bar(places, accuracy.values(), color=["0.7", *["#0072B2"] * 4, "0.4"])
+for place, value in zip(places, accuracy.values(), strict=True):
+    right.annotate(f"{value:.2f}", (place, value), ha="center", va="bottom", fontsize=9)
+right.set(ylim=(0, 1), ylabel="accuracy on test images", xlabel="T: true labels counted")
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)

@@ -1,0 +1,52 @@
+"""Answers that keep coming: learn from a stream with `partial_fit`.
+
+You learn to test, then train: each part of the stream first judges the model by SCEL, without true
+labels, and is then learned from. A model that no longer improves shows in that curve.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ybar import ComplementaryNetClassifier, datasets, labels, transition
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "stream.png")
+output = parser.parse_args().output
+
+d = datasets.load("digits")
+T = transition.strong(10, random_state=0)
+rng = np.random.default_rng(0)
+clf = ComplementaryNetClassifier(
+    hidden_layer_sizes=(100,),
+    transition=T,
+    classes=range(10),  # the first part of a stream need not have all
+    batch_size=32,
+    weight_averaging=0.98,  # the mean of the last hundred steps or so
+    random_state=0,
+)
+seen, scel, accuracy = [], [], []
+for part in range(100):
+    rows = rng.integers(len(d.X_train), size=256)  # whoever comes next
+    y_comp = labels.draw(d.y_train[rows], T, random_state=rng)
+    if part:
+        scel.append(-clf.score(d.X_train[rows], y_comp))
+        accuracy.append((clf.predict(d.X_test) == d.y_test).mean())
+        seen.append(256 * part)
+    clf.partial_fit(d.X_train[rows], y_comp)
+for i in (0, 9, 49, -1):
+    print(f"after {seen[i]:5} labels: SCEL {scel[i]:.3f}, accuracy {accuracy[i]:.3f}")
+
+figure = Figure(figsize=(6.5, 3.8), layout="constrained")
+ax = figure.subplots()
+ax.plot(seen, scel, color="#D55E00", lw=1)
+ax.set_xlabel("complementary labels seen")
+ax.set_ylabel("SCEL of the next 256 labels", color="#D55E00")
+ax.grid(alpha=0.3)
+right = ax.twinx()
+right.plot(seen, accuracy, "--", color="#0072B2")
+right.set_ylabel("accuracy on test images (dashed)", color="#0072B2")
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)
