@@ -629,7 +629,10 @@ def test_estimated_shares_are_written_with_their_errors(ax):
         share, error = text.get_text().split("\n±")
         assert float(share) == pytest.approx(100 * display.matrix[y, x], abs=0.051)
         assert float(error) == pytest.approx(100 * display.std_error[y, x], abs=0.051)
-    assert ", by complementary labels\n(± standard error" in ax.get_title()
+    most = f"{100 * display.std_error.max():.1f}"
+    assert (
+        f", by complementary labels\n(± standard error, in cells {most} at most" in ax.get_title()
+    )
 
 
 def test_negative_entries_are_shown_and_said_to_be_chance(ax):

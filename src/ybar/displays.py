@@ -621,7 +621,7 @@ class ConfusionDisplay:
         ax.set_ylabel("true class")
         ax.set_xlabel("predicted class")
         negative = matrix < -1e-12  # not by rounding
-        ax.set_title(self._heading(errors is not None, bool(negative.any())), fontsize=10)
+        ax.set_title(self._heading(errors, bool(negative.any())), fontsize=10)
         texts = np.vectorize(_per_cent, otypes=[object])(matrix)
         if errors is not None and not np.isnan(errors).any():
             texts = texts + "\n±" + np.vectorize(_per_cent, otypes=[object])(errors)
@@ -632,15 +632,16 @@ class ConfusionDisplay:
             self.negative_ = ax.scatter(x, y, size**2, marker="_", color="0.5", lw=0.6)
         return self
 
-    def _heading(self, estimated: bool, negative: bool) -> str:
+    def _heading(self, errors: FloatArray | None, negative: bool) -> str:
         heading = f"error rate {_per_cent(self.error_rate)}"
         if self.error_std_error is not None and not math.isnan(self.error_std_error):
             heading += f" ± {_per_cent(self.error_std_error)}"
         heading += " %"
-        if estimated:
-            heading += ", by complementary labels\n(± standard error"
-            heading += "; below 0: by chance)" if negative else ")"
-        return heading
+        if errors is None:
+            return heading
+        most = "" if np.isnan(errors).any() else f", in cells {_per_cent(errors.max())} at most"
+        chance = ";\nbelow 0: by chance" if negative else ""
+        return f"{heading}, by complementary labels\n(± standard error{most}{chance})"
 
     def _check(self) -> tuple[FloatArray, FloatArray | None]:
         rule = "matrix must be a K×K array of finite numbers, K at least 2"
