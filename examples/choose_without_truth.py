@@ -1,8 +1,8 @@
 """Choose among models without a single true label.
 
 You learn two numbers that need complementary labels only, with standard errors. URE estimates the
-error rate itself, but inverts T: under this strong T its error bars drown it. SCEL inverts nothing;
-it judges the probabilities q, so that it prefers a calibrated model to one that merely ranks well.
+error rate itself, but inverts T: where T is nearly singular its error bars drown it. SCEL inverts
+nothing; it judges the probabilities q, so a calibrated model can beat one that only ranks well.
 """
 
 import argparse
@@ -20,27 +20,35 @@ parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "choose.png")
 output = parser.parse_args().output
 
-models = {f"logistic C={C:g}": LogisticRegression(C=C, max_iter=2000) for C in (0.001, 0.1, 10)}
-models |= {f"neighbours k={k}": KNeighborsClassifier(k) for k in (10, 40, 150, 600)}
+models = {f"logistic C={C:g}": LogisticRegression(C=C, max_iter=2000) for C in (0.01, 0.1, 1)}
+models |= {f"neighbours k={k}": KNeighborsClassifier(k) for k in (20, 40, 150, 600)}
 for leaf in (5, 20, 80):
     models[f"trees leaf={leaf}"] = ExtraTreesClassifier(100, min_samples_leaf=leaf, random_state=0)
+markers = ["o"] * 3 + ["s"] * 4 + ["^"] * 3
 
 d = datasets.load("digits", test_size=0.4)
 figure = Figure(figsize=(9.5, 6.5), layout="constrained")
 axes = figure.subplots(2, 2, sharey="row")
-for pair, kind in zip(axes, ("uniform", "strong"), strict=True):
-    T = transition.uniform(10) if kind == "uniform" else transition.strong(10, random_state=1)
+for i, T in enumerate((transition.uniform(10), transition.strong(10, random_state=1))):
     y_comp = labels.draw(d.y_train, T, random_state=11)
     unseen = labels.draw(d.y_test, T, random_state=21)  # all that SCEL and URE may look at
-    values, accuracy = [], []
+    judged, accuracy = {"SCEL": [], "URE": []}, []
     for base in models.values():
         clf = CPEClassifier(base, transition=T).fit(d.X_train, y_comp)
         q, y_pred = clf.predict_complementary_proba(d.X_test), clf.predict(d.X_test)
         scel = metrics.scel(unseen, q, zero_as=1 / (len(unseen) + 1), return_std_error=True)
-        values.append((scel, metrics.ure_zero_one(unseen, y_pred, T, return_std_error=True)))
+        judged["SCEL"].append(scel)
+        judged["URE"].append(metrics.ure_zero_one(unseen, y_pred, T, return_std_error=True))
         accuracy.append((y_pred == d.y_test).mean())
-    print(f"{kind} T, condition number {transition.condition_number(T):.0f}")
-    print(f"  the best by true labels: accuracy {max(accuracy):.3f}")
-    for ax, name, (value, error) in zip(pair, ("SCEL", "URE"), np.moveaxis(values, 0, 2)[:, :]):
-        chosen = value.argmin()
-        print(f"  by {name}: {list(models)[chosen]}, accuracy {accuracy[chosen]:.3f}")
+    heading = f"{['uniform', 'strong'][i]} T, condition number {transition.condition_number(T):.0f}"
+    print(f"{heading}: the best model has accuracy {max(accuracy):.3f}")
+    for ax, (name, pairs) in zip(axes[i], judged.items(), strict=True):
+        chosen = int(np.argmin(pairs, axis=0)[0])
+        print(f"  {name} chooses {list(models)[chosen]}: accuracy {accuracy[chosen]:.3f}")
+        for j, (value, error) in enumerate(pairs):
+            color = "#D55E00" if j == chosen else "0.5"
+            ax.errorbar(value, accuracy[j], xerr=error, fmt=markers[j], color=color, capsize=3)
+        ax.set(xlabel=f"{name} (± std. error); orange: the lowest, chosen", title=heading)
+    axes[i, 0].set_ylabel("accuracy, by true labels")
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)

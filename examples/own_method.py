@@ -1,8 +1,8 @@
 """A method of your own: one short function, trained by the library's loop.
 
 You learn to write a loss of the logits, the complementary labels and log T, to register it under a
-name, and to set it beside other methods. This one is the forward loss with a reward for doubt: few
-uniform labels say little, and a network that is sure too soon has learned their chance.
+name, and to compare it fairly: over several draws of labels, since one draw can favour either. This
+one is the forward loss with a small reward for doubt, the entropy of p.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from ybar.neural import losses
 
 
 def doubtful(logits, y_comp, log_T):
-    """Return -log q[ȳ] - 0.1 H(p) for each row, with q = Tᵀp and H the entropy."""
+    """Return -log q[ȳ] - 0.05 H(p) for each row, with q = Tᵀp and H the entropy."""
     log_p = logits.log_softmax(-1)
     log_q = (log_p[..., None] + log_T).logsumexp(-2)  # over the ordinary classes
     of_label = log_q.gather(-1, y_comp.expand(log_q.shape[:-1])[..., None])[..., 0]
     entropy = -(log_p.exp() * log_p).sum(-1)
-    return -of_label - 0.1 * entropy
+    return -of_label - 0.05 * entropy
 
 
 losses.register("doubtful", doubtful)
@@ -32,20 +32,22 @@ output = parser.parse_args().output
 
 d = datasets.load("digits")
 T = transition.uniform(10)
-y_comp = labels.draw(d.y_train, T, random_state=1)
-
+settings = {"transition": T, "max_epochs": 100, "learning_rate": 2e-3, "random_state": 0}
 figure = Figure(figsize=(6.5, 3.8), layout="constrained")
 ax = figure.subplots()
-for method, style in {"doubtful": "-", "cpe-f": "--", "dm": ":"}.items():
-    clf = ComplementaryNetClassifier(method, (100,), transition=T, max_epochs=200, random_state=0)
-    clf.fit(d.X_train, y_comp)
-    accuracy = (clf.predict(d.X_test) == d.y_test).mean()
-    print(f"{method}: accuracy {accuracy:.3f}, epoch {clf.best_epoch_} of {clf.n_epochs_}")
-    scel = clf.history_["scel"]
-    ax.plot(1 + np.arange(len(scel)), scel, style, label=f"{method} (accuracy {accuracy:.2f})")
+for method, style in {"doubtful": "-", "cpe-f": "--"}.items():
+    accuracy = []
+    for draw in range(3):
+        y_comp = labels.draw(d.y_train, T, random_state=draw)
+        clf = ComplementaryNetClassifier(method, (100,), **settings).fit(d.X_train, y_comp)
+        accuracy.append((clf.predict(d.X_test) == d.y_test).mean())
+        label = method if draw == 0 else None
+        ax.plot(clf.history_["scel"], style, color=f"C{draw}", lw=1, label=label)
+    each = ", ".join(f"{value:.3f}" for value in accuracy)
+    print(f"{method}: accuracy {np.mean(accuracy):.3f}, the mean of {each}")
 ax.axhline(np.log(10), color="0.6", lw=0.8)
-ax.annotate("a constant guess", (1, np.log(10)), va="bottom", fontsize=9, color="0.4")
-ax.set(xlabel="epoch", ylabel="SCEL on held-out labels")
+ax.annotate("a constant guess", (70, np.log(10)), va="bottom", fontsize=9, color="0.4")
+ax.set(xlabel="epoch", ylabel="SCEL on held-out labels", title="a colour for each draw of labels")
 ax.legend(loc="lower left")
 output.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(output, dpi=120)

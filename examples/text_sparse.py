@@ -22,7 +22,7 @@ TOPICS = {
     "science": "gene atom telescope theory enzyme sample laboratory orbit cell proof",
     "sport": "match goal team coach league sprint referee medal stadium score",
 }
-COMMON = "the a of and in was with after before new old said many first last year people".split()
+COMMON = "the a of and in was with after before new old said many first last year people"
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "text.png")
@@ -33,16 +33,17 @@ classes = np.array(list(TOPICS))
 y = rng.choice(classes, size=3000)
 texts = []
 for topic in y:  # a third of the words are of the topic, some of another one
-    words = [*rng.choice(COMMON, 8), *rng.choice(TOPICS[topic].split(), 4)]
+    words = [*rng.choice(COMMON.split(), 8), *rng.choice(TOPICS[topic].split(), 4)]
     texts.append(" ".join([*words, rng.choice(TOPICS[rng.choice(classes)].split())]))
 y_comp = labels.draw(y, transition.uniform(5), random_state=1, classes=classes)
 
-base = LogisticRegression(C=10, max_iter=1000)
+base = LogisticRegression(max_iter=1000)
 clf = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), CPEClassifier(base))
 clf.fit(texts[:2000], y_comp[:2000])
 X = clf[0].transform(texts)
+filled = X.nnz / np.prod(X.shape)
 accuracy = (clf.predict(texts[2000:]) == y[2000:]).mean()
-print(f"{X.shape[0]} texts, {X.shape[1]} words and pairs, {X.nnz / np.prod(X.shape):.1%} of X not zero")
+print(f"{X.shape[0]} texts, {X.shape[1]} words and pairs, {filled:.1%} of X is not zero")
 print(f"{texts[2000]!r}: not {y_comp[2000]}, so {clf.predict(texts[2000:2001])[0]}")
 print(f"accuracy {accuracy:.3f}")
 

@@ -30,8 +30,8 @@ from ybar import (
     neural,
     transition,
 )
+from ybar._text import plain
 from ybar.displays import ConfusionDisplay, DecoderDisplay, TransitionDisplay
-from ybar.experiments.text import plain
 
 NAMES = ["ant", "bee", "cat"]
 UNIFORM = transition.uniform(3)
@@ -338,7 +338,7 @@ SCORES = {
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("decoder", SCORES, ids=str)
+@pytest.mark.parametrize("decoder", SCORES, ids=lambda d: getattr(d, "__name__", d))
 def test_the_class_marked_is_the_one_decoded_and_the_scores_say_why(decoder, matrix):
     T = MATRICES[matrix]
     display = drawn(DecoderDisplay.from_probabilities(Q, T, decoder, NAMES))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybar.experiments import text
+from ybar import _text as text
 
 HOSTILE = [
     "=1+1",

@@ -81,7 +81,7 @@ def one_line() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Say something to the user, aside from the output proper."""
-    from ..experiments.text import plain
+    from .._text import plain
 
     print(f"ybar: {plain(' '.join(text.split()))}", file=sys.stderr)
 

@@ -226,7 +226,7 @@ def _evaluated(found: dict[str, Any]) -> list[str]:
 def _confusion(classes: list[str], counts: list[list[int]]) -> Any:
     from rich.table import Table
 
-    from ..experiments.text import plain
+    from .._text import plain
 
     most = 20
     table = Table("true \\ predicted", title="Rows by true and predicted class")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _text as text
 from .._checks import shown
 from .._extras import require
-from . import text
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
 from .ledger import Entry

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._files import write_whole
+from .._text import file_name, markdown, plain
 from ..report import Page
 from ..report import write as write_page
 from . import choose, figures, render, summary, tables
 from .ledger import Entry
 from .plan import Dataset, Facts, Network, Plan
-from .text import file_name, markdown, plain
 
 _PIXELS_AN_INCH = 144
 

@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from .. import _text as text
 from .._extras import require
-from . import text
 from .published import Figure
 from .tables import Cell, Table
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from .._extras import require
+from .._text import plain
 from . import estimate, execute, outputs, plan_file, render, run, transfer
 from . import plan as planning
 from .ledger import Entry, Ledger
 from .plan import Dataset, Facts, Job, Plan
-from .text import plain
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import _text as text
 from .._checks import shown
 from .._extras import require
 from .._files import as_path, target_file, write_whole
-from . import plan, text
+from . import plan
 from .ledger import Entry, Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")

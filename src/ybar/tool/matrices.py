@@ -13,8 +13,8 @@ from .. import transition
 from .._checks import shown
 from .._extras import require
 from .._files import target_file, write_whole
+from .._text import plain
 from .._typing import FloatArray
-from ..experiments.text import plain
 from . import answers, files
 from .answers import Matrix
 from .files import DataError

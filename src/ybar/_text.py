@@ -52,7 +52,7 @@ def plain(s: str) -> str:
 
     Examples
     --------
-    >>> from ybar.experiments import text
+    >>> from ybar import _text as text
     >>> print(text.plain("\x1b[31mred\u202e"))
     \x1b[31mred\u202e
     """
@@ -66,7 +66,7 @@ def markdown(s: str) -> str:
 
     Examples
     --------
-    >>> from ybar.experiments import text
+    >>> from ybar import _text as text
     >>> print(text.markdown("a|b <c>"))
     a&#124;b &lt;c&gt;
     """
@@ -79,7 +79,7 @@ def latex(s: str) -> str:
 
     Examples
     --------
-    >>> from ybar.experiments import text
+    >>> from ybar import _text as text
     >>> print(text.latex(r"50% \input{x} 日"))
     50\% \textbackslash{}input\{x\} U+65E5
     """
@@ -97,7 +97,7 @@ def spreadsheet(s: str) -> str:
 
     Examples
     --------
-    >>> from ybar.experiments import text
+    >>> from ybar import _text as text
     >>> text.spreadsheet("=1+1")
     "'=1+1"
     """
@@ -109,7 +109,7 @@ def from_spreadsheet(s: str) -> str:
 
     Examples
     --------
-    >>> from ybar.experiments import text
+    >>> from ybar import _text as text
     >>> text.from_spreadsheet("'=1+1")
     '=1+1'
     """
@@ -123,7 +123,7 @@ def file_name(s: str) -> str:
 
     Examples
     --------
-    >>> from ybar.experiments import text
+    >>> from ybar import _text as text
     >>> text.file_name("linear-clean")
     'linear-clean'
     >>> text.file_name("../../etc/passwd")

@@ -1,0 +1,50 @@
+"""How many labels are enough, and which T to ask for.
+
+You learn to plan a collection: describe a transition matrix before anyone has answered, then draw
+a learning curve under it. Labels that depend more on the class (strong T) teach faster.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "plan.png")
+output = parser.parse_args().output
+
+d = datasets.load("digits")
+matrices = {
+    "uniform": transition.uniform(10),
+    "weak": transition.weak(10, random_state=0),
+    "strong": transition.strong(10, random_state=0),
+    "strong, a fifth noise": transition.with_uniform_noise(transition.strong(10, 0), 0.2),
+}
+sizes = [200, 400, 800, 1347]
+figure = Figure(figsize=(6.5, 4), layout="constrained")
+ax = figure.subplots()
+for (name, T), style in zip(matrices.items(), ("o:", "s--", "D-", "^-."), strict=True):
+    curves = []
+    for trial in range(3):
+        y_comp = labels.draw(d.y_train, T, random_state=trial)
+        clf = CPEKNeighborsClassifierCV(
+            transition=T, decoder="likelihood", classes=range(10), random_state=trial
+        )
+        fits = (clf.fit(d.X_train[:n], y_comp[:n]).predict(d.X_test) for n in sizes)
+        curves.append([(y_pred == d.y_test).mean() for y_pred in fits])
+    mean = np.mean(curves, axis=0)
+    print(f"{name}: gamma {transition.gamma(T):.2f}, accuracy at {sizes[-1]} labels {mean[-1]:.3f}")
+    print("  " + transition.describe(T).splitlines()[-1])
+    ax.errorbar(sizes, mean, np.std(curves, axis=0), fmt=style, capsize=3, label=name)
+ax.set_xscale("log")
+ax.set_xticks(sizes, map(str, sizes))
+ax.minorticks_off()
+ax.set(xlabel="complementary labels", ylabel="accuracy on test images (± std. deviation)")
+ax.set_ylim(0, 1)
+ax.grid(alpha=0.3)
+ax.legend(loc="lower right", title="T")
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)
