@@ -16,8 +16,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ybar import CPEClassifier, datasets, labels, metrics, transition
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "choose.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 models = {f"logistic C={C:g}": LogisticRegression(C=C, max_iter=2000) for C in (0.01, 0.1, 1)}
@@ -50,5 +51,8 @@ for i, T in enumerate((transition.uniform(10), transition.strong(10, random_stat
             ax.errorbar(value, accuracy[j], xerr=error, fmt=markers[j], color=color, capsize=3)
         ax.set(xlabel=f"{name} (± std. error); orange: the lowest, chosen", title=heading)
     axes[i, 0].set_ylabel("accuracy, by true labels")
+for marker, kind in zip("os^", ("logistic regression", "neighbours", "trees"), strict=True):
+    axes[1, 0].plot([], [], marker, color="0.5", label=kind)
+axes[1, 0].legend(loc="lower left")
 output.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(output, dpi=120)

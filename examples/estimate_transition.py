@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition
 from ybar.displays import TransitionDisplay
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "T.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 d = datasets.load("digits")
@@ -33,15 +34,15 @@ for name, matrix in matrices.items():
     epsilon = transition.epsilon(T, matrix)
     print(f"{source}: epsilon {epsilon:.2f}, accuracy {accuracy[name]:.3f}")
 
-figure = Figure(figsize=(12, 3.9), layout="constrained")
-left, middle, right = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 1))
+figure = Figure(figsize=(12.5, 4), layout="constrained")
+left, middle, right = figure.subplots(1, 3, width_ratios=(1.1, 1.1, 1))
 for ax, name, title in ((left, "true", "the true T"), (middle, 200, "from 200 true labels")):
     TransitionDisplay.from_matrix(matrices[name], ax=ax)
     ax.set_title(title, fontsize=11)
-places = [str(name) for name in matrices]
+places = ["none", *map(str, list(matrices)[1:-1]), "true T"]
 right.bar(places, accuracy.values(), color=["0.7", *["#0072B2"] * 4, "0.4"])
 for place, value in zip(places, accuracy.values(), strict=True):
     right.annotate(f"{value:.2f}", (place, value), ha="center", va="bottom", fontsize=9)
-right.set(ylim=(0, 1), ylabel="accuracy on test images", xlabel="T: true labels counted")
+right.set(ylim=(0, 1), ylabel="accuracy", xlabel="true labels used for T (none: uniform)")
 output.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(output, dpi=120)

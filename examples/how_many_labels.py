@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "plan.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 d = datasets.load("digits")

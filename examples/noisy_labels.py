@@ -14,8 +14,9 @@ from ybar import ComplementaryNetClassifier, datasets, labels, transition
 
 SETTINGS = {"max_epochs": 50, "batch_size": 512, "learning_rate": 2e-3, "random_state": 0}
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "noisy.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 d = datasets.load("digits")

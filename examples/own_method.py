@@ -1,8 +1,9 @@
 """A method of your own: one short function, trained by the library's loop.
 
 You learn to write a loss of the logits, the complementary labels and log T, to register it under a
-name, and to compare it fairly: over several draws of labels, since one draw can favour either. This
-one is the forward loss with a small reward for doubt, the entropy of p.
+name, and to compare it over several draws of labels, since one can favour either. This one is the
+forward loss with a small reward for doubt, the entropy of p: it pays for that with a higher SCEL,
+and yet predicts about as well. SCEL judges probabilities, not classes.
 """
 
 import argparse
@@ -26,8 +27,9 @@ def doubtful(logits, y_comp, log_T):
 
 losses.register("doubtful", doubtful)
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "own.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 d = datasets.load("digits")

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from ybar import CPEKNeighborsClassifierCV, datasets, metrics, transition
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "several.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 

@@ -24,8 +24,9 @@ TOPICS = {
 }
 COMMON = "the a of and in was with after before new old said many first last year people"
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "text.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 rng = np.random.default_rng(0)

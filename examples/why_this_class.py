@@ -15,8 +15,9 @@ from sklearn.ensemble import ExtraTreesClassifier
 from ybar import CPEClassifier, datasets, labels, transition
 from ybar.displays import ConfusionDisplay, DecoderDisplay
 
+HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=Path(__file__).parent / "output" / "why.png")
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
 output = parser.parse_args().output
 
 d = datasets.load("digits", test_size=0.5)

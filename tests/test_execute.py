@@ -216,6 +216,7 @@ def unruly(tmp_path, monkeypatch):
         learning_rates = {list(rates)!r}
         epochs = 3
         """
+        (tmp_path / "again.toml").write_text(textwrap.dedent(text))
         return jobs_of(textwrap.dedent(text), tmp_path)
 
     yield make
@@ -365,6 +366,60 @@ def test_a_scheduler_that_does_not_answer_is_one_clear_error():
 
 def test_data_that_are_not_those_planned_with_are_refused(jobs, ledger):
     job = replace(jobs[0], data_sha256="f" * 64)
-    execute.sweep([job], ledger, Here())
-    (entry,) = ledger.entries()
-    assert "must be the one planned with" in entry.cause
+    with (
+        execute.processes(1) as pool,
+        pytest.raises(execute.ExecutionError, match="must be the one planned with"),
+    ):
+        execute.sweep([job], ledger, pool)
+    assert ledger.hashes() == {}
+
+
+def test_a_module_that_workers_lack_or_have_otherwise_stops_the_sweep(unruly, ledger, tmp_path):
+    (job,) = unruly("well", rates=[1e-2])
+    (tmp_path / "unruly.py").write_text(UNRULY + "\n# changed\n")
+    with (
+        execute.processes(1) as pool,
+        pytest.raises(execute.ExecutionError, match="must come from the file planned with"),
+    ):
+        execute.sweep([job], ledger, pool)
+    (tmp_path / "unruly.py").unlink()
+    with (
+        execute.processes(1) as pool,
+        pytest.raises(execute.ExecutionError, match="No module named 'unruly'"),
+    ):
+        execute.sweep([job], ledger, pool)
+    assert ledger.hashes() == {}
+
+
+def test_a_loss_that_was_changed_is_imported_anew(unruly, tmp_path):
+    (job,) = unruly("well", rates=[1e-2])
+    assert all(outcome.cause is None for outcome in run.run(job))
+    (tmp_path / "unruly.py").write_text("def well(*given):\n    raise RuntimeError('new')\n")
+    (changed,) = jobs_of((tmp_path / "again.toml").read_text(), tmp_path)
+    causes = {outcome.training.method: outcome.cause for outcome in run.run(changed)}
+    assert causes["well"] == "RuntimeError: new"
+    assert plan.hashes(changed) != plan.hashes(job)
+
+
+def test_a_worker_that_cannot_start_stops_the_sweep(jobs, ledger, monkeypatch):
+    monkeypatch.setattr(execute, "_work", _cannot_start)
+    with (
+        execute.processes(1) as pool,
+        pytest.raises(execute.ExecutionError, match="before it took a job"),
+    ):
+        execute.sweep(jobs[:1], ledger, pool)
+    assert ledger.hashes() == {}
+
+
+def _cannot_start(connection):
+    os._exit(3)
+
+
+def test_a_run_that_kills_its_worker_on_a_cluster_is_recorded(unruly, ledger):
+    pytest.importorskip("distributed")
+    jobs = unruly("dies", rates=[1e-2])
+    with execute.cluster(None, 1) as pool:
+        execute.sweep(jobs, ledger, pool)
+    causes = {e.config["method"]: e.cause for e in ledger.entries()}
+    assert causes["cpe-f"] is causes["scl-nl"] is None
+    assert "the worker died 3 times" in causes["dies"]

@@ -184,6 +184,59 @@ def test_a_full_disk_is_one_clear_error_and_nothing_half_written(ledger):
     assert ledger.record(many) == 2
 
 
+def test_what_a_killed_writer_left_is_put_right_by_a_reader(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    with Ledger(path) as opened:
+        opened.record([entry()])
+    code = (
+        "import os, sqlite3, sys\n"
+        "c = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "c.execute('PRAGMA cache_size = 1')\n"
+        "c.execute('BEGIN IMMEDIATE')\n"
+        "c.executemany('INSERT INTO claim VALUES (?, ?)',"
+        " [(str(i) * 50, 'x' * 500) for i in range(2000)])\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, path])
+    assert (tmp_path / "runs.sqlite-journal").stat().st_size > 0
+    with Ledger(path, write=False) as opened:
+        assert list(opened.hashes()) == [entry().hash]
+
+
+def test_an_empty_file_is_an_empty_ledger(tmp_path):
+    (tmp_path / "runs.sqlite").touch()
+    with Ledger(tmp_path / "runs.sqlite", write=False) as opened:
+        assert opened.hashes() == {}
+        assert opened.entries() == []
+    with Ledger(tmp_path / "runs.sqlite") as opened:
+        assert opened.record([entry()]) == 1
+
+
+def test_curves_arrive_after_what_has_none(ledger, tmp_path):
+    with Ledger(tmp_path / "whole.sqlite") as whole:
+        whole.record([entry()])
+        transfer.export(whole.entries(curves=True), tmp_path / "x.csv")
+    transfer.merge(ledger, tmp_path / "x.csv")
+    assert ledger.entries(curves=True)[0].curves == {}
+    transfer.merge(ledger, tmp_path / "whole.sqlite")
+    same(ledger.entries(curves=True)[0], entry())
+    transfer.merge(ledger, tmp_path / "x.csv")
+    same(ledger.entries(curves=True)[0], entry())
+
+
+@pytest.mark.parametrize("config", ['{"a": 1}', "[]", "3"])
+def test_rows_made_by_hand_are_refused(ledger, tmp_path, config):
+    import json
+
+    name = plan.hash_of(json.loads(config))
+    row = f"hash,config,versions,cause,traceback,seconds,finished\n{name},"
+    text = row + '"' + config.replace('"', '""') + '",{},,,1,x\n'
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(LedgerError, match=r"no proper configuration|not an export"):
+        transfer.merge(ledger, tmp_path / "x.csv")
+    assert ledger.hashes() == {}
+
+
 def test_a_read_only_ledger_is_one_clear_error(ledger):
     ledger._connection.execute("PRAGMA query_only = 1")
     with pytest.raises(LedgerError, match="read-only"):

@@ -191,6 +191,10 @@ REFUSED = [
     (GRID + BASE.replace("cpe-f", "cpe-x"), 6, "got 'cpe-x'. Did you mean 'cpe-"),
     (GRID + BASE.replace("1e-3", "1e-3, -1.0"), 7, "learning_rates must hold a number above 0"),
     (GRID + BASE.replace("1e-3", "inf"), 7, "got inf"),
+    (GRID + BASE.replace("[1e-3]", "[\n1e-3,\n-1]"), 9, "above 0; got -1"),
+    ('datasets = ["digits",\n "digits"]\n', 2, "each name once"),
+    ('settings = [\n"strong",\n"g",\n]\n', 3, "got 'g'"),
+    (GRID + "[[base]]\nname = 'x'\nkind = ['knn']\n", 5, "got ['knn']"),
     (GRID + BASE + BASE, 9, "name must be used once; 'linear' is defined above"),
     (BASE, 1, "datasets must name at least one"),
     ("[[dataset]]\nname = 'mine'\n", 1, "[[dataset]] must have a path"),
@@ -229,6 +233,8 @@ def test_lines_are_found_across_strings_comments_and_lists():
     assert line_of(text, ("name",)) == 2
     assert line_of(text, ("settings",)) == 6
     assert line_of(text, ("settings", 1)) == 8
+    rates = 'a = 1\nrates = [\n  1e-2,  # "x", [\n  [1, 2],\n\n  "a,b]", -1,\n]\n'
+    assert [line_of(rates, ("rates", i)) for i in range(4)] == [3, 4, 6, 6]
 
 
 @pytest.mark.parametrize(

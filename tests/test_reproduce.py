@@ -124,7 +124,7 @@ def test_dry_run_counts_and_writes_nothing(unbroken, folder):
     code, out, _ = ran("reproduce", "mine.toml", "--dry-run", cwd=folder)
     assert code == 0
     assert f"{2 * 2 * (1 + 4 * 2)} runs" in out
-    assert f"{N_RUNS} trainings here, as 8 jobs" in out
+    assert f"{N_RUNS} trainings, as 8 jobs" in out
     assert f"In the ledger: 0. To run: {N_RUNS}, about" in out
     assert os.listdir(folder) == ["mine.toml"]
     done = unbroken[0] / "mine.sqlite"
@@ -162,6 +162,27 @@ def test_ledgers_are_exported_and_merged(unbroken, folder):
         for table in TABLES:
             merged = (folder / name[5:] / table).read_bytes()
             assert merged == (done / "mine-results" / table).read_bytes()
+
+
+def test_a_run_that_failed_is_marked_and_said(unbroken, folder):
+    with sqlite3.connect(unbroken[0] / "mine.sqlite") as source:
+        copy = sqlite3.connect(folder / "mine.sqlite")
+        source.backup(copy)
+    copy.execute(
+        "UPDATE run SET cause = 'it broke', figures = '{}' WHERE learning_rate = 0.01 AND "
+        "method = 'cpe-f' AND setting = 'strong'"
+    )
+    copy.commit()
+    copy.close()
+    code, out, err = ran("reproduce", "mine.toml", "--no-run", cwd=folder)
+    assert code == 0, err
+    assert out.count("(2/2†)") == 4  # Fwd and CPE-F, and the comparison for Fwd
+    assert "2 runs have failed" in out
+    results = folder / "mine-results"
+    assert "(2/2†)" in (results / "tables.md").read_text()
+    assert r"(2/2\dag{})" in (results / "tables.tex").read_text()
+    assert ",2\n" in (results / "tables.csv").read_text()
+    assert "2 runs failed" in (results / "report.html").read_text()
 
 
 def survive(folder, unbroken, kills, seed):
@@ -222,7 +243,10 @@ def test_ctrl_c_and_death_leave_no_process_and_no_claim(folder, how):
             break
     workers = children(sweep.pid)
     assert len(workers) >= 2
-    sweep.send_signal(how)
+    if how == signal.SIGINT:
+        os.killpg(sweep.pid, how)  # as a terminal does: to all
+    else:
+        sweep.send_signal(how)
     _, err = sweep.communicate(timeout=60)
     if how == signal.SIGINT:
         assert sweep.returncode == 130
@@ -238,7 +262,9 @@ def test_ctrl_c_and_death_leave_no_process_and_no_claim(folder, how):
 
 
 WRONG = {
-    "no such plan": (["none.toml"], 2, "plan must be a TOML file or one of digits, paper"),
+    "no ledger to read": (["mine.toml", "--ledger", "typo.sqlite"], 1, "a ledger that exists"),
+    "nothing to retry": (["mine.toml", "--retry-failed"], 2, "Leave one out"),
+    "no such plan": (["nowhere.toml"], 2, "plan must be a TOML file or one of digits, paper"),
     "unknown option": (["--colour", "red"], 2, "No such option"),
     "no jobs": (["mine.toml", "--jobs", "0"], 2, "--jobs"),
     "no number": (["mine.toml", "--jobs", "two"], 2, "--jobs"),
@@ -263,6 +289,9 @@ WRONG = {
     "no scheduler": (["mine.toml", "--dask", "tcp://127.0.0.1:9"], 1, "nothing answered"),
     "no address": (["mine.toml", "--dask", "nowhere"], 1, "must be the address"),
     "T of other data": (["sizes.toml"], 2, "has a transition matrix of 3 classes"),
+    "data with gaps": (["gaps.toml"], 2, "must have finite features"),
+    "one class": (["one.toml"], 2, "has 1 classes"),
+    "nothing to train on": (["none.toml"], 2, "must leave rows to train on"),
     "data that are words": (["words.toml"], 2, "must have features that are numbers"),
 }
 
@@ -282,11 +311,24 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, m
         PLAN.replace('settings = ["strong", "noise-0.2"]\n', "")
         + '[[setting]]\nname = "s"\ntransition = [[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]\n'
     )
+    for name, X, y in (
+        ("gaps", np.full((40, 2), np.nan), np.arange(40) % 2),
+        ("one", np.ones((40, 2)), np.zeros(40)),
+    ):
+        np.savez(folder / f"{name}.npz", X=X, y=y)
+        (folder / f"{name}.toml").write_text(
+            PLAN.replace('datasets = ["digits"]\n', "")
+            + f'[[dataset]]\nname = "w"\npath = "{name}.npz"\n'
+        )
+    (folder / "none.toml").write_text("validation_fraction = 0.9999\n" + PLAN)
     before = sorted(os.listdir(folder))
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["ybar", "reproduce", *arguments, "--no-run"])
-    if "--dask" in arguments:
-        sys.argv.remove("--no-run")
+    runs = what in ("no scheduler", "a ledger where none may be", "a ledger in no folder", "no address", "T of other data", "data that are words",
+                    "data with gaps", "one class", "nothing to train on")  # fmt: skip
+    command = ["ybar", "reproduce", *arguments, *([] if runs else ["--no-run"])]
+    monkeypatch.setattr(sys, "argv", command)
+    if not runs and what != "no ledger to read":
+        (folder / "mine.sqlite").touch()
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == code

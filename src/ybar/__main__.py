@@ -7,9 +7,12 @@ def main() -> None:
     """Run the command line."""
     try:
         from .cli import main as run
+
+        run()
     except ImportError as error:
         sys.exit(f"ybar: {error}")
-    run()
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,17 @@ def target_file(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder in which no file can be made."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"{folder} must be a folder that can be written to ({error.strerror}). Choose another"
+        ) from error
+
+
 def write_whole(target: Path, *parts: bytes) -> None:
     """Write a file, whole or not at all."""
     with whole_file(target) as file:

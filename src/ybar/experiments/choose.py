@@ -58,6 +58,8 @@ class Chosen(NamedTuple):
     entry: Entry
     learning_rate: float | None
     accuracy: float
+    failed: int = 0
+    """How many learning rates of the trial failed, and could not be chosen."""
 
 
 class Runs:
@@ -125,7 +127,10 @@ class Runs:
                 and not math.isnan(figures[loss])
             ):
                 candidates.append(Chosen(entry, rate, figures[accuracy]))
-        return min(candidates, key=lambda chosen: chosen.entry.figures[loss], default=None)
+        if not candidates:
+            return None
+        best = min(candidates, key=lambda chosen: chosen.entry.figures[loss])
+        return best._replace(failed=len(part.learning_rates) - len(candidates))
 
     def choose_all(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule

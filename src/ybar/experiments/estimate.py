@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import itertools
+import json
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from .ledger import Entry
-from .plan import Boosting, Dataset, Facts, Job, Network
+from .plan import Boosting, Dataset, Facts, Job, Network, config
 
 # Of one core of the machines that ybar is built on; see results/benchmarks.md.
 _PRODUCTS_A_SECOND = 60e9
@@ -31,15 +33,19 @@ def cost(entries: Iterable[Entry], facts: Mapping[Dataset, Facts]) -> Cost:
     seen: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
     for entry in entries:
         if entry.cause is None:
-            seen[entry.config["base"], entry.config["data_sha256"]].append(entry.seconds)
+            seen[_key(entry.config)].append(entry.seconds)
 
     def seconds(job: Job) -> float:
-        before = seen.get((job.base.name, job.data_sha256))
+        before = seen.get(_key(config(job, job.trainings[0])))
         if before:
             return len(job.trainings) * sum(before) / len(before)
         return _computed(job, facts[job.dataset])
 
     return seconds
+
+
+def _key(configuration: Mapping[str, Any]) -> tuple[str, str]:
+    return json.dumps(configuration["how"], sort_keys=True), configuration["data_sha256"]
 
 
 def _computed(job: Job, facts: Facts) -> float:

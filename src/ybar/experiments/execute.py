@@ -14,6 +14,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
@@ -29,6 +30,8 @@ from .run import Outcome
 _ATTEMPTS = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_FOR_OTHERS = 1.0
+_SECONDS_TO_COME_BACK = 15.0
+_SECONDS_WITHOUT_WORKERS = 90.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 Tell = Callable[[Job, float, "list[Outcome] | None"], Any]
@@ -154,6 +157,7 @@ class _Worker:
     process: BaseProcess
     connection: Connection
     job: Job | None = None
+    ready: bool = False
 
 
 class _Processes:
@@ -177,7 +181,7 @@ class _Processes:
         context = multiprocessing.get_context("spawn")
         ours, its = context.Pipe()
         process = context.Process(target=_work, args=(its,), daemon=True, name="ybar worker")
-        with _environment(_ONE_THREAD):
+        with _environment(_ONE_THREAD), _deaf_to_interrupts():
             process.start()
         its.close()
         worker = _Worker(process, ours)
@@ -197,8 +201,16 @@ class _Processes:
                 self.workers.remove(worker)
                 worker.connection.close()
                 worker.process.join()
-                found.append((job, Died(_how_it_ended(worker.process.exitcode))))
+                ended = _how_it_ended(worker.process.exitcode)
+                if not worker.ready:
+                    raise ExecutionError(
+                        f"a worker process {ended} before it took a job; what it said is above"
+                    ) from None
+                found.append((job, Died(ended)))
                 continue
+            worker.ready = True
+            if isinstance(message, str):
+                raise ExecutionError(message)
             if isinstance(message, float):
                 tell(job, message)
             else:
@@ -219,6 +231,7 @@ def _work(connection: Connection) -> None:
     """Run jobs as they come, until the connection or the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to deal with
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    connection.send(0.0)
     while True:
         try:
             job = connection.recv()
@@ -232,7 +245,10 @@ def _work(connection: Connection) -> None:
                 last = time.monotonic()
                 connection.send(float(share))
 
-        connection.send(run.run(job, tell))
+        try:
+            connection.send(run.run(job, tell))
+        except Exception as error:  # of the machine: those of runs are recorded
+            connection.send(" ".join(str(error).split()))
 
 
 def _end_with_parent() -> None:
@@ -249,6 +265,19 @@ def _how_it_ended(exitcode: int | None) -> str:
         memory = " (often a sign that memory ran out)" if name == "SIGKILL" else ""
         return f"ended by {name}{memory}"
     return f"ended with exit code {exitcode}"
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Have processes that start in here not hear Ctrl-C, which a terminal sends to all."""
+    if not hasattr(signal, "pthread_sigmask"):  # not a POSIX system
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
@@ -271,10 +300,16 @@ class _Cluster:
     def __init__(self, address: str | None, n: int) -> None:
         self.distributed: Any = require("distributed", "dask", "a sweep on Dask")
         self.local = None
+        self.lonely_since: float | None = None
+        self.said = False
         if address is None:
-            self.local = self.distributed.LocalCluster(
-                n_workers=n, threads_per_worker=1, dashboard_address=None
-            )
+            # A job whose worker died comes back to us, who count.
+            dask: Any = require("dask", "dask", "a sweep on Dask")
+            settings = {"distributed.scheduler.allowed-failures": 0}
+            with dask.config.set(settings), _deaf_to_interrupts():
+                self.local = self.distributed.LocalCluster(
+                    n_workers=n, threads_per_worker=1, dashboard_address=None
+                )
         try:
             self.client = self.distributed.Client(self.local or address, timeout="5s")
         except (OSError, ValueError, ImportError) as error:
@@ -285,16 +320,44 @@ class _Cluster:
         self.jobs: dict[Any, Job] = {}
 
     def free(self) -> int:
-        # One more than there are threads: it is there when a worker has nothing to do.
-        return int(sum(self.client.ncores().values())) + 1 - len(self.jobs)
+        threads = int(sum(self._asked(self.client.ncores).values()))
+        if threads or self.lonely_since is None:
+            self.lonely_since, self.said = time.monotonic(), False
+        alone = time.monotonic() - self.lonely_since
+        if alone > _SECONDS_TO_COME_BACK and not self.said:
+            self.said = True
+            warnings.warn("the cluster has no workers; waiting for some", stacklevel=2)
+        if self.local and alone > _SECONDS_WITHOUT_WORKERS:
+            raise ExecutionError(
+                "the local cluster lost all its workers and started no others. The same command "
+                "goes on"
+            )
+        # No more than there are threads: a job that waits behind another dies with it.
+        return threads - len(self.jobs)
+
+    def _asked(self, question: Callable[..., Any], *given: Any, **how: Any) -> Any:
+        """Ask the scheduler something."""
+        try:
+            return question(*given, **how)
+        except TimeoutError:
+            raise
+        except Exception as error:
+            raise ExecutionError(
+                f"the scheduler of the cluster was lost ({type(error).__name__}). The same "
+                "command goes on once it is there again"
+            ) from error
 
     def submit(self, job: Job) -> None:
         self.jobs[self.client.submit(run.run, job, pure=False)] = job
 
     def finished(self, tell: Callable[[Job, float], Any]) -> list[Result]:  # noqa: ARG002
+        self.free()
         with contextlib.suppress(TimeoutError):
-            self.distributed.wait(
-                list(self.jobs), timeout=_SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED"
+            self._asked(
+                self.distributed.wait,
+                list(self.jobs),
+                timeout=_SECONDS_BETWEEN_LOOKS,
+                return_when="FIRST_COMPLETED",
             )
         found: list[Result] = []
         for future in [future for future in self.jobs if future.done()]:
@@ -302,7 +365,7 @@ class _Cluster:
             if future.status == "finished":
                 found.append((job, future.result()))
                 continue
-            error = future.exception() if future.status == "error" else None
+            error = self._asked(future.exception) if future.status == "error" else None
             if not isinstance(error, self.distributed.KilledWorker):
                 raise ExecutionError(
                     f"a worker of the cluster could not run a job ({error or future.status}). "
@@ -314,7 +377,8 @@ class _Cluster:
     def close(self) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
             self.client.cancel(list(self.jobs))
-        self.client.close()
+        with contextlib.suppress(Exception):
+            self.client.close()
         if self.local is not None:
             self.local.close()
 

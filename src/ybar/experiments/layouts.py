@@ -124,7 +124,7 @@ def caption(rows: Sequence[Row], rule: Rule, compared: bool) -> str:
             f"Learning rate out of {grid}, chosen by {by} on held-out complementary labels at "
             f"{epoch}, at which the accuracy is taken too."
         )
-    said.append(f"Decoded by {decoders}.")
+    said.append(f"Decoded by {decoders}. † marks cells of which a run failed and was no choice.")
     if compared:
         said.append(
             "The paper's figures stand beside; ≠ marks those that differ from ours by more than 1 "

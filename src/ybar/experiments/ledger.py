@@ -135,12 +135,12 @@ class Ledger:
             self._connection = self._open(write)
 
     def _open(self, write: bool) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path if write else f"{self.path.resolve().as_uri()}?mode=ro",
-            timeout=_PATIENCE,
-            isolation_level=None,
-            uri=not write,
-        )
+        # Also to read, it is opened to be written: what a killed writer left is put right then.
+        mode = "rwc" if write else "rw" if os.access(self.path, os.W_OK) else "ro"
+        name = f"{self.path.resolve().as_uri()}?mode={mode}"
+        if not write and self.path.stat().st_size == 0:
+            name = ":memory:"  # a full disk may have left an empty file
+        connection = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, uri=True)
         try:
             if write:
                 connection.execute("BEGIN IMMEDIATE")
@@ -221,24 +221,20 @@ class Ledger:
             rows = self._connection.execute("SELECT hash, cause IS NULL FROM run")
             return {name: bool(well) for name, well in rows}
 
-    def entries(self, *, curves: bool = False, names: Iterable[str] | None = None) -> list[Entry]:
-        """Return all runs, or those of some names, in an order that depends on nothing else."""
-        wanted = None if names is None else set(names)
+    def entries(self, *, curves: bool = False) -> list[Entry]:
+        """Return all runs, in an order that depends on nothing else."""
         columns = "hash, config, cause, traceback, figures, seconds, finished, versions, "
         columns += "curves" if curves else "x''"
-        found = []
         with self._errors():
             order = "dataset, setting, base, trial, method, learning_rate, hash"
             query = f"SELECT {columns} FROM run ORDER BY {order}"  # noqa: S608
-            for row in self._connection.execute(query):
-                if wanted is None or row[0] in wanted:
-                    found.append(_entry(row))
-        return found
+            return [_entry(row) for row in self._connection.execute(query)]
 
     def record(self, entries: Sequence[Entry], *, replace: bool = False) -> int:
         """Write runs, all or none, and return how many were new.
 
-        A run that is there stays as it is, but where `replace` is true and it had failed.
+        A run that is there stays as it is, but where `replace` is true and it had failed, or has
+        no curves and the other has.
         """
         rows = [_row(entry) for entry in entries]
         marks = ", ".join("?" * len(_COLUMNS))
@@ -247,6 +243,10 @@ class Ledger:
             if replace:
                 well = [(row[0],) for row in rows if row[_COLUMNS.index("cause")] is None]
                 connection.executemany("DELETE FROM run WHERE hash = ? AND cause IS NOT NULL", well)
+                bare = [(row[0],) for row in rows if row[_COLUMNS.index("curves")]]
+                connection.executemany(
+                    "DELETE FROM run WHERE hash = ? AND length(curves) = 0 AND cause IS NULL", bare
+                )
                 before = connection.total_changes
             connection.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)  # noqa: S608
             new = connection.total_changes - before
@@ -334,7 +334,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
             f"a run's hash must be that of its configuration; got {shown(entry.hash)} for "
             f"{shown(config)}"
         )
-    seed = [config["trial"], f"{config['dataset']}/{config['setting']}"]
+    seed = plan.seed_of(config["dataset"], config["setting"], config["trial"])
     return (
         entry.hash,
         config["dataset"],

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._files import write_whole
+from .._extras import require
+from .._files import check_writable, write_whole
 from .._text import file_name, markdown, plain
 from ..report import Page
 from ..report import write as write_page
@@ -31,15 +32,16 @@ class Written(NamedTuple):
 
 
 def check_folder(folder: Path) -> None:
-    """Make the folder, or refuse one that cannot be written to, before anything is run."""
+    """Make the folder, or refuse what cannot be done, before anything is run."""
+    for name in ("matplotlib", "jinja2"):
+        require(name, "report", "the figures and the page")
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
-        write_whole(folder / ".writable", b"")
-        (folder / ".writable").unlink()
+        check_writable(folder)
     except OSError as error:
         raise OSError(
             f"output must be a folder that can be written to; {folder} cannot "
-            f"({error.strerror}). Choose another with --output"
+            f"({error.strerror or error}). Choose another with --output"
         ) from error
 
 
@@ -68,6 +70,30 @@ def write(
     epoch : {"last", "best"}
         Which epoch the tables take.
     """
+    if facts:  # of data that have changed, only what was run on them as they are
+        versions = {dataset.name: known.sha256 for dataset, known in facts.items()}
+        entries = [e for e in entries if _of_data(e, versions)]
+    try:
+        return _write(entries, plan, folder, facts, epoch)
+    except OSError as error:
+        raise OSError(
+            f"output {folder} could not be written to ({error.strerror or error}). All runs are "
+            "in the ledger: make room, and say --no-run"
+        ) from error
+
+
+def _of_data(entry: Entry, versions: Mapping[str, str]) -> bool:
+    sha256 = entry.config["data_sha256"]
+    return bool(versions.get(entry.config["dataset"], sha256) == sha256)
+
+
+def _write(
+    entries: Sequence[Entry],
+    plan: Plan,
+    folder: Path,
+    facts: Mapping[Dataset, Facts] | None,
+    epoch: str,
+) -> Written:
     built = tables.build(entries, plan, epoch=epoch, facts=facts)
     agreement = tables.agreement(built)
     text = [f"# {markdown(plan.name)}\n", *map(render.markdown, built)]
@@ -89,6 +115,9 @@ def write(
             f"{agreement.agree} of {agreement.run} cells agree with the paper "
             f"({agreement.published} are published). "
         )
+    failed = sum(entry.cause is not None for entry in entries)
+    if failed:
+        said += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
     return Written(built, f"{said}Written: {plain(str(folder / 'report.html'))}")
 
 
@@ -164,7 +193,10 @@ def _draw(
             continue
         base = part.base.name
         for dataset in part.datasets:
-            found[file_name(f"loss-{base}-{dataset.name}")] = (
+            stem = file_name(f"loss-{base}-{dataset.name}")
+            while stem in found:  # "a-b" on "c" and "a" on "b-c"
+                stem += "-2"
+            found[stem] = (
                 f"Loss curves, {base}, {dataset.name}",
                 "Training and validation loss of CPE-I, CPE-F and CPE-T by epoch, one panel for "
                 "each setting",

@@ -1,6 +1,6 @@
 """What is to be run: a grid that a TOML file describes, and the jobs that it comes to.
 
-`toml.read` makes a `Plan` of a file; everything here is plain data that a worker can be sent.
+`plan_file.read` makes a `Plan` of a file; everything here is plain data that a worker can be sent.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -57,21 +58,25 @@ class Network:
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The paper's CPE-KNN: k by SCEL."""
+    """The paper's CPE-KNN: k by SCEL; `n_components` is 0 for no PCA."""
 
     name: str
     n_neighbors: tuple[int, ...] = tuple(range(10, 251, 10))
-    n_components: int | None = 32
+    n_components: int = 32
 
 
 @dataclass(frozen=True)
 class Boosting:
-    """The paper's CPE-GBDT: learning rate and number of rounds by SCEL."""
+    """The paper's CPE-GBDT: learning rate and number of rounds by SCEL.
+
+    `early_stopping` ends learning rates that can no longer win; it does not change the choice.
+    """
 
     name: str
     learning_rates: tuple[float, ...] = (0.01, 0.025, 0.05, 0.1)
     n_estimators: tuple[int, ...] = tuple(range(5, 501, 5))
     max_bin: int = 255
+    early_stopping: bool = True
 
 
 Base = Network | Neighbors | Boosting
@@ -217,10 +222,25 @@ def training_of(part: Part, method: Method, setting: Setting) -> Training:
     return Training(method.name, assumed="uniform" if assumed else "given")
 
 
-def find_loss(reference: str) -> Callable[..., Any]:
-    """Return the function that ``module:function`` names."""
+_IMPORTED: dict[str, str] = {}
+
+
+def find_loss(reference: str, source: str | None = None) -> Callable[..., Any]:
+    """Return the function that ``module:function`` names, as its file is now.
+
+    `source` is the sha256 that the file must have: a worker may have another.
+    """
     module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+    found = importlib.import_module(module)
+    now = _source(reference)
+    if _IMPORTED.setdefault(module, now) != now:
+        found, _IMPORTED[module] = importlib.reload(found), now
+    if source is not None and source != now:
+        raise ImportError(
+            f"the loss {reference!r} must come from the file planned with, of sha256 {source}; "
+            f"this worker has {now or 'no file'}. Give every worker the same module"
+        )
+    return getattr(found, name)  # type: ignore[no-any-return]
 
 
 def _source(reference: str) -> str:
@@ -256,6 +276,15 @@ def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
                     )
                     found += parted(job, runs_at_once(part.base, known.n_classes))
     return found
+
+
+def only(plan: Plan, datasets: Sequence[Dataset]) -> Plan:
+    """Return what of a plan is on some of its data sets."""
+    parts = (
+        replace(part, datasets=tuple(d for d in part.datasets if d in datasets))
+        for part in plan.parts
+    )
+    return replace(plan, parts=tuple(part for part in parts if part.datasets))
 
 
 def runs_at_once(base: Base, n_classes: int) -> int:
@@ -297,6 +326,11 @@ def hash_of(configuration: Mapping[str, Any]) -> str:
     """Return the name of a run: the sha256 of its configuration, shortened."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
+    """Return the seed from which all of a trial is drawn."""
+    return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
 
 
 def hashes(job: Job) -> list[str]:

@@ -8,6 +8,7 @@ import functools
 import importlib.resources
 import math
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
@@ -190,7 +191,7 @@ class _Reader:
         defaults: dict[str, Any],
     ) -> Part:
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             where = (*path, "kind") if kind is not None else path
             allowed = ", ".join(map(repr, KINDS))
             self.refuse(where, f"kind must be one of {allowed}; got {shown(kind)}")
@@ -294,7 +295,7 @@ class _Reader:
         reference = _text(given)
         # Found beside the plan, by this process and by those that it starts.
         if str(self.folder) not in sys.path:
-            sys.path.insert(0, str(self.folder))
+            sys.path.append(str(self.folder))  # last: a random.py there must not be everyone's
         try:
             loss = find_loss(reference)
         except Exception as error:  # a module of the user may raise anything
@@ -328,15 +329,42 @@ def line_of(text: str, path: Path_) -> int:
             break
         start = end
     statement = range(start, end)
-    if path and isinstance(path[-1], int):
-        value: Any = tomllib.loads(text)
-        for key in path:
-            value = value[key]
-        holding = [i for i in statement if isinstance(value, str) and value in lines[i]]
-        if holding:
-            return holding[0] + 1
+    if len(path) > 1 and isinstance(path[-1], int) and isinstance(path[-2], str):
+        places = _elements("".join(lines[i] for i in statement))
+        if path[-1] < len(places):
+            return start + places[path[-1]] + 1
     written = [i for i in statement if lines[i].strip() and not lines[i].lstrip().startswith("#")]
     return (written or [start])[0] + 1
+
+
+# Comments, strings, brackets and the like, anything else.
+_TOKENS = re.compile(
+    r"""\#[^\n]* | "(?:[^"\\\n]|\\.)*" | '[^'\n]*' | [][,\n=] | [^][\s,="'#]+""", re.VERBOSE
+)
+
+
+def _elements(statement: str) -> list[int]:
+    """Return the line, from 0, of each element of the list that a statement sets."""
+    found: list[int] = []
+    line, depth, expected = 0, 0, False
+    for part in _TOKENS.findall(statement):
+        match part[0]:
+            case "\n":
+                line += 1
+            case "#" | "=":
+                continue
+            case "]":
+                depth -= 1
+            case ",":
+                expected = depth == 1
+            case first:
+                if depth == 1 and expected:
+                    found.append(line)
+                    expected = False
+                if first == "[":
+                    depth += 1
+                    expected = depth == 1
+    return found
 
 
 def _reaches(content: Any, path: Path_) -> bool:
@@ -472,8 +500,9 @@ _FIELDS: dict[str, Check] = {
     "batch_size": _whole(1),
     "weight_decay": _between(0, 1, ends=True),
     "n_neighbors": _list_of(_whole(1)),
-    "n_components": _whole(1),
+    "n_components": _whole(0),
     "learning_rates": _list_of(_positive),
     "n_estimators": _list_of(_whole(1)),
     "max_bin": _whole(2),
+    "early_stopping": _flag,
 }

@@ -24,7 +24,7 @@ __all__ = ["latex", "markdown", "terminal", "to_csv"]
 
 _CSV_COLUMNS = (
     *("table", "row", "dataset", "setting", "mean", "std", "n", "of", "paper", "paper_std"),
-    "differs",
+    *("differs", "failed_runs"),
 )
 # Keeps the paper's figure apart from the next data set's.
 _ROOM = len("75.3±2.6≠ ")
@@ -140,7 +140,7 @@ def to_csv(tables: Iterable[Table]) -> str:
             paper = cell.paper or (math.nan, math.nan)
             differs = "" if cell.differs is None else str(cell.differs).lower()
             ours = [_number(cell.mean), _number(cell.std), cell.n, cell.of]
-            writer.writerow([*names, *ours, *map(_number, paper), differs])
+            writer.writerow([*names, *ours, *map(_number, paper), differs, cell.failed])
     return buffer.getvalue()
 
 
@@ -151,7 +151,8 @@ def _number(value: float) -> str:
 def _ours(cell: Cell, between: str = " ± ") -> str:
     if not cell.of:
         return ""
-    return f"{_figure((cell.mean, cell.std), between) if cell.n else '–'} ({cell.n}/{cell.of})"
+    figure = _figure((cell.mean, cell.std), between) if cell.n else "–"
+    return f"{figure} ({cell.n}/{cell.of}{'†' if cell.failed else ''})"
 
 
 def _paper(cell: Cell, between: str = " ± ", mark: str = " ≠") -> str:

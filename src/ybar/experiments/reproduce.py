@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import math
+import os
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,11 @@ from .._extras import require
 from .._text import plain
 from . import estimate, execute, outputs, plan_file, render, run, transfer
 from . import plan as planning
-from .ledger import Entry, Ledger
-from .plan import Dataset, Facts, Job, Plan
+from .ledger import Entry, Ledger, LedgerError
+from .plan import Dataset, Facts, Job, Neighbors, Plan
+
+_LONGEST_NOTE = 300
+_SECONDS_TO_START = 5.0
 
 
 @dataclass(frozen=True)
@@ -40,20 +45,29 @@ def reproduce(source: str, options: Options) -> None:
     """Run a plan as the options say, and write what comes of it."""
     plan = plan_file.read(source)
     chosen = _Chosen(plan, options)
-    named = dict.fromkeys(dataset for part in plan.parts for dataset in part.datasets)
-    facts = {dataset: run.facts(dataset) for dataset in named}
-    _check_classes(plan, facts)
-    jobs = [job for job in planning.jobs(plan, facts) if chosen(job)]
     stem = Path(source).stem
     path = options.ledger or Path(f"{stem}.sqlite")
+    folder = options.output or Path(f"{stem}-results")
+    if options.retry_failed and not options.run:
+        raise ValueError("--retry-failed is for runs; with --no-run there are none. Leave one out")
+    if not options.run and not options.merge and not path.is_file():
+        raise LedgerError(
+            f"--no-run needs a ledger that exists; {path} does not. Name it with --ledger"
+        )
+    jobs, facts = [], {}
+    if options.run:
+        named = dict.fromkeys(d for part in plan.parts for d in part.datasets)
+        facts = {dataset: run.facts(dataset) for dataset in named if chosen.has(dataset)}
+        wanted = planning.only(plan, list(facts))
+        _check(wanted, facts)
+        jobs = [job for job in planning.jobs(wanted, facts) if chosen(job)]
     if options.dry_run:
         known: list[Entry] = []
         if path.exists():
             with Ledger(path, write=False) as ledger:
                 known = ledger.entries()
-        print(_dry_run(plan, jobs, known, facts, options.n_jobs))
+        print(_dry_run(plan, jobs, known, facts, options))
         return
-    folder = options.output or Path(f"{stem}-results")
     outputs.check_folder(folder)
     for each in options.export:  # which may lie in it
         transfer.check_target(each)
@@ -61,20 +75,18 @@ def reproduce(source: str, options: Options) -> None:
     with Ledger(path) as ledger:
         for other in options.merge:
             merged = transfer.merge(ledger, other)
-            console.print(f"{plain(str(other))}: {merged.new} new runs, {merged.known} known")
-        if options.retry_failed:
-            again = ledger.forget_failed(name for job in jobs for name in planning.hashes(job))
-            console.print(f"{again} failed runs will be run again")
+            said = f"{other}: {merged.new} new runs, {merged.known} known"
+            console.print(plain(said), markup=False, highlight=False, soft_wrap=True)
         if options.run:
             _run(jobs, ledger, facts, options, console)
         entries = ledger.entries(curves=True)
-    for each in options.export:
-        transfer.export(entries, each)
     written = outputs.write(entries, plan, folder, facts, epoch=options.epoch)
     out = require("rich.console", "cli", "ybar reproduce").Console()
     for table in written.tables:
         if any(cell.n for *_, cell in table.cells()):
             out.print(render.terminal(table), "")
+    for each in options.export:
+        transfer.export(entries, each)
     out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -97,6 +109,10 @@ class _Chosen:
                 )
         self.wanted = {name: wanted for name, (wanted, _) in named.items() if wanted}
 
+    def has(self, dataset: Dataset) -> bool:
+        """Tell whether a data set is needed."""
+        return "dataset" not in self.wanted or dataset.name in self.wanted["dataset"]
+
     def __call__(self, job: Job) -> bool:
         own = {
             "dataset": job.dataset.name,
@@ -107,37 +123,54 @@ class _Chosen:
         return all(own[name] in wanted for name, wanted in self.wanted.items())
 
 
-def _check_classes(plan: Plan, facts: dict[Dataset, Facts]) -> None:
+def _check(plan: Plan, facts: dict[Dataset, Facts]) -> None:
+    """Refuse what a plan asks of data that they cannot give."""
     for part in plan.parts:
-        for setting in part.settings:
-            if isinstance(setting.transition, str):
-                continue
-            for dataset in part.datasets:
-                n_classes = facts[dataset].n_classes
-                if len(setting.transition) != n_classes:
+        for dataset in part.datasets:
+            known = facts[dataset]
+            refused = f"data set {dataset.name!r} has {known.n_classes} classes"
+            if known.n_classes < 2:
+                raise plan_file.PlanError(f"{refused}; a plan needs at least 2")
+            n_training = known.n_rows - math.ceil(plan.validation_fraction * known.n_rows)
+            if n_training < 2:
+                raise plan_file.PlanError(
+                    f"validation_fraction must leave rows to train on; {plan.validation_fraction} "
+                    f"of the {known.n_rows} rows of {dataset.name!r} leaves {n_training}"
+                )
+            if isinstance(part.base, Neighbors) and min(part.base.n_neighbors) > n_training:
+                raise plan_file.PlanError(
+                    f"n_neighbors of base {part.base.name!r} must have values up to the rows to "
+                    f"train on; {dataset.name!r} has {n_training}"
+                )
+            for setting in part.settings:
+                T = setting.transition
+                if not isinstance(T, str) and len(T) != known.n_classes:
                     raise plan_file.PlanError(
-                        f"setting {setting.name!r} has a transition matrix of "
-                        f"{len(setting.transition)} classes, data set {dataset.name!r} has "
-                        f"{n_classes}. Name the settings of each [[base]] apart"
+                        f"setting {setting.name!r} has a transition matrix of {len(T)} classes, "
+                        f"{refused}. Name the settings of each [[base]] apart"
                     )
 
 
 def _run(
     jobs: list[Job], ledger: Ledger, facts: dict[Dataset, Facts], options: Options, console: Any
 ) -> None:
-    known = ledger.hashes()
-    todo = [job for job in jobs if set(planning.hashes(job)) - known.keys()]
-    cost = estimate.cost(ledger.entries(), facts)
-    with _pool(options) as pool, _progress(todo, cost, console) as tell:
-        try:
-            execute.sweep(todo, ledger, pool, tell)
-        except KeyboardInterrupt:
-            recorded = len(ledger.hashes()) - len(known)
-            console.print(
-                f"Interrupted: {recorded} runs were recorded, those under way are given up. The "
-                "same command goes on."
-            )
-            raise
+    with _pool(options) as pool:
+        if options.retry_failed:
+            again = ledger.forget_failed(name for job in jobs for name in planning.hashes(job))
+            console.print(f"{again} failed runs will be run again")
+        known = ledger.hashes()
+        cost = estimate.cost(ledger.entries(), facts)
+        todo = [job for job in jobs if set(planning.hashes(job)) - known.keys()]
+        with _progress(todo, known, cost, console) as tell:
+            try:
+                execute.sweep(todo, ledger, pool, tell)
+            except KeyboardInterrupt:
+                recorded = len(ledger.hashes()) - len(known)
+                console.print(
+                    f"Interrupted: {recorded} runs were recorded, those under way are given up. "
+                    "The same command goes on."
+                )
+                raise
 
 
 def _pool(options: Options) -> contextlib.AbstractContextManager[execute.Pool]:
@@ -146,10 +179,45 @@ def _pool(options: Options) -> contextlib.AbstractContextManager[execute.Pool]:
     return execute.cluster(None if options.dask == "local" else options.dask, options.n_jobs)
 
 
+class _Costs:
+    """How much of all that is to be run is done, in seconds of one core."""
+
+    def __init__(self, jobs: list[Job], known: Container[str], cost: estimate.Cost) -> None:
+        self.of_run = {
+            name: cost(job) / len(job.trainings)
+            for job in jobs
+            for name in planning.hashes(job)
+            if name not in known
+        }
+        self.total = sum(self.of_run.values())
+        self.done: set[str] = set()
+        self.under_way: dict[tuple[str, ...], float] = {}
+
+    def take(self, job: Job, share: float, ended: bool) -> float:
+        """Return what is done, a job being at its end or a share of it done."""
+        names = tuple(planning.hashes(job))
+        if ended:
+            self.done |= set(names)
+            self.under_way.pop(names, None)
+        else:
+            self.under_way[names] = share
+        sure = sum(self.of_run.get(name, 0.0) for name in self.done)
+        return sure + sum(
+            share * sum(self.of_run.get(name, 0.0) for name in names if name not in self.done)
+            for names, share in self.under_way.items()
+        )
+
+
 @contextlib.contextmanager
-def _progress(jobs: list[Job], cost: estimate.Cost, console: Any) -> Iterator[execute.Tell]:
+def _progress(
+    jobs: list[Job], known: Container[str], cost: estimate.Cost, console: Any
+) -> Iterator[execute.Tell]:
     """Show how far all jobs are, and how long they will take, on a terminal."""
     progress = require("rich.progress", "cli", "ybar reproduce")
+    costs = _Costs(jobs, known, cost)
+    if not costs.of_run:
+        yield lambda *_: None
+        return
     bar = progress.Progress(
         "{task.description}",
         progress.BarColumn(),
@@ -159,62 +227,61 @@ def _progress(jobs: list[Job], cost: estimate.Cost, console: Any) -> Iterator[ex
         console=console,
         speed_estimate_period=600,
     )
-    n_runs = sum(len(job.trainings) for job in jobs)
-    shares: dict[Job, float] = {}
-    counts = {"done": 0, "failed": 0}
+    n_runs, n_failed = len(costs.of_run), 0
     with bar:
-        task = bar.add_task("", total=sum(map(cost, jobs)) or 1.0)
+        task = bar.add_task(f"0 of {n_runs} runs", total=costs.total)
 
         def tell(job: Job, share: float, outcomes: list[run.Outcome] | None) -> None:
-            shares[job] = share
-            if outcomes is not None:
-                counts["done"] += len(outcomes)
-                for outcome in outcomes:
-                    if outcome.cause is not None:
-                        counts["failed"] += 1
-                        name = f"{job.dataset.name} {job.setting.name} {outcome.training.method}"
-                        console.print(plain(f"failed: {name}: {outcome.cause}"), markup=False)
-            failed = f", {counts['failed']} failed" if counts["failed"] else ""
-            bar.update(
-                task,
-                completed=sum(cost(each) * part for each, part in shares.items()),
-                description=f"{counts['done']} of {n_runs} runs{failed}",
-            )
+            nonlocal n_failed
+            for outcome in outcomes or []:
+                if outcome.cause is not None:
+                    n_failed += 1
+                    name = f"{job.dataset.name} {job.setting.name} {outcome.training.method}"
+                    said = plain(f"failed: {name}: {outcome.cause}")
+                    console.print(said[:_LONGEST_NOTE], markup=False, highlight=False)
+            failed = f", {n_failed} failed" if n_failed else ""
+            completed = costs.take(job, share, outcomes is not None)
+            done = f"{len(costs.done)} of {n_runs} runs{failed}"
+            bar.update(task, completed=completed, description=done)
 
         yield tell
+        # What is missing another sweep did.
+        bar.update(task, completed=costs.total, description=f"all {n_runs} runs are recorded")
 
 
 def _dry_run(
-    plan: Plan, jobs: list[Job], known: list[Entry], facts: dict[Dataset, Facts], n_jobs: int
+    plan: Plan,
+    jobs: list[Job],
+    known: list[Entry],
+    facts: dict[Dataset, Facts],
+    options: Options,
 ) -> str:
     done = {entry.hash for entry in known}
-    missing = [
-        (
-            job,
-            [t for t, h in zip(job.trainings, planning.hashes(job), strict=True) if h not in done],
-        )
-        for job in jobs
-    ]
-    n_runs, n_missing = sum(len(job.trainings) for job in jobs), sum(len(t) for _, t in missing)
-    cost = estimate.cost(known, facts)
-    seconds = sum(cost(job) * len(left) / len(job.trainings) for job, left in missing)
+    costs = _Costs(jobs, done, estimate.cost(known, facts))
+    n_runs, n_missing = sum(len(job.trainings) for job in jobs), len(costs.of_run)
     rows = sum(
         len(part.methods) * len(part.learning_rates) * len(part.datasets) * len(part.settings)
         * part.trials
         for part in plan.parts
     )  # fmt: skip
+    n_jobs = min(options.n_jobs, os.cpu_count() or 1, max(1, len(jobs)))
+    where = f"{n_jobs} processes" if n_jobs > 1 else "1 process"
     return "\n".join(
         [
-            f"Plan {plain(plan.name)}: {rows} runs of a method at a learning rate on a trial.",
+            f"The whole plan {plain(plan.name)}: {rows} runs of a method at a learning rate on a "
+            "trial.",
             f"Trained one by one for each table: {planning.count_naive(plan.parts)} trainings.",
-            f"With what is shared: {n_runs} trainings here, as {len(jobs)} jobs.",
+            f"With what is shared, and as far as asked for: {n_runs} trainings, as {len(jobs)} "
+            "jobs.",
             f"In the ledger: {n_runs - n_missing}. To run: {n_missing}, about "
-            f"{_duration(seconds / n_jobs)} on {n_jobs} processes.",
+            f"{_duration(costs.total / n_jobs)} on {where} of this machine.",
         ]
     )
 
 
 def _duration(seconds: float) -> str:
+    if seconds == 0:
+        return "no time"
     if seconds < 90:
-        return f"{seconds:.0f} seconds"
+        return f"{seconds + _SECONDS_TO_START:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

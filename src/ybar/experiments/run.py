@@ -12,7 +12,6 @@ import platform
 import re
 import time
 import traceback
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -22,10 +21,22 @@ from sklearn.utils import Bunch
 
 from .. import datasets, decode, labels, transition
 from .._typing import AnyArray, FloatArray, IntArray
-from .plan import Boosting, Dataset, Facts, Job, Neighbors, Network, Setting, Training, find_loss
+from .plan import (
+    Boosting,
+    Dataset,
+    Facts,
+    Job,
+    Neighbors,
+    Network,
+    Setting,
+    Training,
+    find_loss,
+    seed_of,
+)
 
 Tell = Callable[[float], Any]
 
+_LONGEST_CAUSE = 1000
 _PATHS = re.compile(r"""(?<![\w:/])/(?:[^/\s'"]+/)+([^/\s'"]+)""")
 # Methods whose softmax is p and that know of no T: there is nothing for L1 to decode.
 _ORDINARY = ("ure", "ure-nn", "ure-ga", "scl-nl", "scl-exp", "dm", "dm-unweighted")
@@ -77,6 +88,11 @@ def load(dataset: Dataset) -> Bunch:
                 f"data set {dataset.name!r} must have features that are numbers; got "
                 f"{X.dtype} in {name}. Encode them first"
             )
+        if X.dtype.kind == "f" and not np.isfinite(X).all():
+            raise ValueError(
+                f"data set {dataset.name!r} must have finite features; {name} has missing or "
+                "infinite ones. Fill them in first"
+            )
         found[name] = np.ascontiguousarray(X)
     return found
 
@@ -110,11 +126,6 @@ def _loaded(dataset: Dataset, expected: str) -> Bunch:
     return data
 
 
-def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
-    """Return the seed from which all of a trial is drawn."""
-    return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
-
-
 def draw(data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction: float) -> Trial:
     """Draw T, complementary labels under it (and the noise), and the rows held out."""
     rng = np.random.default_rng(list(seed))
@@ -138,15 +149,19 @@ def run(job: Job, tell: Tell = lambda _: None) -> list[Outcome]:
     """Return what came of each run of a job, in the order of its trainings.
 
     A run that raises does not take the others with it: the job is parted until it stands alone.
+    What is wrong with the machine, other data or a missing module, is raised.
     `tell` is given the share of the job that is done, now and then.
     """
     started = time.perf_counter()
+    versions()  # of the code that runs, should it be changed while it does
+    data = _loaded(job.dataset, job.data_sha256)
     try:
-        data = _loaded(job.dataset, job.data_sha256)
         seed = seed_of(job.dataset.name, job.setting.name, job.trial)
         trial = draw(data, job.setting, seed, job.validation_fraction)
         outcomes = _RUNNERS[type(job.base)](job, data, trial, tell)
-    except Exception as error:
+    except ImportError:
+        raise
+    except (Exception, SystemExit) as error:
         if len(job.trainings) == 1:
             return [failure(job.trainings[0], error, time.perf_counter() - started)]
         half = len(job.trainings) // 2
@@ -175,10 +190,14 @@ def failure(training: Training, error: BaseException, seconds: float = math.nan)
     """Return the outcome of a run that raised; paths of this machine are left out."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{_module_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames]
-    cause = _PATHS.sub(r"…/\1", " ".join(f"{type(error).__name__}: {error}".split()))
+    cause = _shortened(_PATHS.sub(r"…/\1", " ".join(f"{type(error).__name__}: {error}".split())))
     return Outcome(
         training, cause, "\n".join([*lines, cause]), seconds=seconds, versions=versions()
     )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…"
 
 
 def _module_path(filename: str) -> str:
@@ -206,7 +225,7 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     def method_of(training: Training) -> losses.Method:
         if training.loss is not None:
             return losses.Method(
-                find_loss(training.loss),
+                find_loss(training.loss, training.source),
                 estimates=training.estimates,  # type: ignore[arg-type]
                 decoder=training.decoder,
             )
@@ -244,8 +263,9 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     done = dict.fromkeys(range(len(runs)), 0)
 
     def count(record: Record, epoch: int) -> None:
+        news = epoch > max(done.values())
         done[record.run.seed] = base.epochs if record.done else epoch
-        if record.run.seed == 0 or record.done:
+        if news:
             tell(sum(done.values()) / (base.epochs * len(runs)))
 
     sizes = [data.X_train.shape[1], *base.hidden_layer_sizes, n_classes]
@@ -295,7 +315,7 @@ def figures(curves: dict[str, AnyArray]) -> dict[str, float]:
     """
     criteria = [name for name in curves if name == "scel" or name.startswith("ure_")]
     places = {"last": len(curves["scel"]) - 1}
-    places |= {f"best-{name}": int(np.argmin(curves[name])) for name in criteria}
+    places |= {f"best-{name}": int(np.nanargmin(curves[name])) for name in criteria}
     found: dict[str, float] = {}
     for place, at in places.items():
         found[f"{place}.epoch"] = at + 1
@@ -312,7 +332,7 @@ def _neighbors(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
     assert isinstance(base, Neighbors)  # noqa: S101
     clf = CPEKNeighborsClassifierCV(
         [k for k in base.n_neighbors if k <= len(trial.training)],
-        n_components=base.n_components,
+        n_components=base.n_components or None,
         n_jobs=1,
         **_shared(job, data, trial),
     ).fit(data.X_train, trial.y_comp)
@@ -327,6 +347,7 @@ def _boosting(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
     clf = CPEBoostingClassifierCV(
         base.learning_rates,
         base.n_estimators,
+        early_stopping=base.early_stopping,
         lightgbm_params={"max_bin": base.max_bin},
         n_jobs=1,
         **_shared(job, data, trial),

@@ -141,6 +141,8 @@ def _cell(cell: results.Cell, say_trials: bool) -> Cell:
     if not cell.of:
         return Cell("not planned", mark="missing")
     details = [f"({cell.n} of {cell.of})"] if say_trials else []
+    if cell.failed:
+        details.append(f"† {_count(cell.failed, 'run')} failed")
     if cell.paper is not None:
         details.append(f"paper {_figure(*cell.paper)}")
     if not cell.n:

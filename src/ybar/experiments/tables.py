@@ -39,12 +39,15 @@ class Cell:
         Accuracy and standard deviation published; None where nothing is, or not for this protocol.
     rates : tuple of float or None
         The learning rate chosen in each trial.
+    failed : int
+        How many runs of those trials failed, and could not be chosen.
     """
 
     accuracies: tuple[float, ...] = ()
     of: int = 0
     paper: published.Figure | None = None
     rates: tuple[float | None, ...] = ()
+    failed: int = 0
 
     @property
     def n(self) -> int:
@@ -189,6 +192,7 @@ def _cell(
         part.trials,
         paper,
         tuple(c.learning_rate for c in chosen),
+        sum(c.failed for c in chosen),
     )
 
 

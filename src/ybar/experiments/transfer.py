@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from .. import _text as text
 from .._checks import shown
 from .._extras import require
-from .._files import as_path, target_file, write_whole
+from .._files import as_path, check_writable, target_file, write_whole
 from . import plan
 from .ledger import Entry, Ledger, LedgerError
 
@@ -44,6 +44,9 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     target = target_file(path)
     if target.suffix not in (".csv", ".parquet"):
         raise ValueError(f"path must end in .csv or .parquet; got {shown(target.name)}")
+    if target.suffix == ".parquet":
+        require("pyarrow", "data", "an export to Parquet")
+    check_writable(target.parent)
     return target
 
 
@@ -72,6 +75,12 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
 
 def _checked(source: Path, entries: list[Entry]) -> list[Entry]:
     for entry in entries:
+        named = isinstance(entry.config, dict) and isinstance(entry.versions, dict)
+        if not named or not {*_NAMES, "data_sha256"} - {"learning_rate"} <= entry.config.keys():
+            raise LedgerError(
+                f"{source} is not a ledger that ybar wrote: run {shown(entry.hash)} has no proper "
+                "configuration. Nothing was taken from it"
+            )
         if plan.hash_of(entry.config) != entry.hash:
             raise LedgerError(
                 f"{source} has been changed: run {shown(entry.hash)} is not what its "
