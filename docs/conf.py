@@ -7,6 +7,7 @@ author = "The ybar developers"
 version = release = ybar.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"ybar {release}"
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]

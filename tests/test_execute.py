@@ -415,6 +415,7 @@ def _cannot_start(connection):
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_worker_on_a_cluster_is_recorded(unruly, ledger):
     pytest.importorskip("distributed")
     jobs = unruly("dies", rates=[1e-2])

@@ -296,6 +296,13 @@ WRONG = {
 }
 
 
+SEEN_WHEN_RUNNING = {
+    *("no scheduler", "no address", "a ledger where none may be", "a ledger in no folder"),
+    *("T of other data", "data that are words", "data with gaps", "one class"),
+    "nothing to train on",
+}
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, monkeypatch):
     from ybar import cli
@@ -323,8 +330,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, m
     (folder / "none.toml").write_text("validation_fraction = 0.9999\n" + PLAN)
     before = sorted(os.listdir(folder))
     monkeypatch.chdir(folder)
-    runs = what in ("no scheduler", "a ledger where none may be", "a ledger in no folder", "no address", "T of other data", "data that are words",
-                    "data with gaps", "one class", "nothing to train on")  # fmt: skip
+    runs = what in SEEN_WHEN_RUNNING
     command = ["ybar", "reproduce", *arguments, *([] if runs else ["--no-run"])]
     monkeypatch.setattr(sys, "argv", command)
     if not runs and what != "no ledger to read":
