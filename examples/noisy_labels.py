@@ -1,7 +1,7 @@
 """Labels that are sometimes wrong, though T says they never are.
 
 You learn that `cpe-n` learns the share of noise beside the network: it is told the same T as
-`cpe-f`, which trusts it, and loses less as the noise grows.
+`cpe-f`, which trusts it, and loses less as the noise grows, though it finds less than there is.
 """
 
 import argparse
