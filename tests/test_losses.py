@@ -352,6 +352,24 @@ def test_an_unsure_network_has_no_negative_risk_whatever_the_batch():
     assert float(loss) == pytest.approx(math.log(10), rel=1e-5)  # the sum of all, none turned
 
 
+@pytest.mark.parametrize("name", ["ure", *WHOLE_BATCH])
+def test_a_method_that_assumes_uniform_T_is_the_one_that_is_given_it(name):
+    uniform, strong = matrix("uniform", 5), matrix("strong", 5)
+    g, y_comp = random_batch(5, rows=60)
+    assumed = losses.assuming(losses.METHODS[name], uniform)
+    found = []
+    for method, T, shares in (
+        (assumed, strong, [0.1, 0.2, 0.3, 0.3, 0.1]),  # whatever the data have
+        (losses.METHODS[name], uniform, [0.2] * 5),
+    ):
+        objective = Objective([Run(method)], log_of(T), CPU)
+        objective.shares = torch.tensor(shares)
+        logits = torch.tensor(g).float()[None]
+        found.append(evaluated(objective, logits, torch.tensor(y_comp), None))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @each_name
 @pytest.mark.parametrize("weighted", [False, True])
 def test_an_objective_is_the_weighted_mean_of_the_loss_and_its_gradient(name, weighted):

@@ -205,6 +205,9 @@ class Method:
         The gradient in closed form, see `gradients`; None leaves it to autograd. The methods that
         invert T are given T⁻¹ there in place of log T. Where T is learned too, the loss must be
         `forward`.
+    shares : tuple of float or None
+        Of a method of a whole batch: the share of each complementary label that it assumes; None
+        takes those of all labels that are trained on.
     """
 
     loss: Loss
@@ -214,6 +217,7 @@ class Method:
     whole_batch: bool = False
     inverts: bool = False
     gradient: Callable[..., Any] | None = None
+    shares: tuple[float, ...] | None = None
 
 
 METHODS: dict[str, Method] = {
@@ -287,7 +291,8 @@ def find(method: str | Loss | Method) -> Method:
 def assuming(method: Method, T: FloatArray) -> Method:
     """Return a method whose loss is told T, whatever T the training is given.
 
-    The paper's baselines assume uniform T in the unbiased risk where the labels have another.
+    The paper's baselines assume uniform T in the unbiased risk where the labels have another. With
+    T they assume the shares of complementary labels that it gives where classes are as frequent.
     """
     with np.errstate(divide="ignore"):
         log_T = torch.as_tensor(np.log(T), dtype=torch.float32)
@@ -300,7 +305,8 @@ def assuming(method: Method, T: FloatArray) -> Method:
         return method.gradient(logits, y_comp, given, *weight)  # type: ignore[misc]
 
     closed = None if method.gradient is None else gradient
-    return replace(method, loss=loss, gradient=closed, inverts=False)
+    shares = tuple(T.mean(axis=0).tolist()) if method.whole_batch else None
+    return replace(method, loss=loss, gradient=closed, inverts=False, shares=shares)
 
 
 def _of_callable(loss: Any, **settings: Any) -> Method:

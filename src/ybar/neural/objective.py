@@ -96,8 +96,9 @@ class Objective:
 
     def _of_part(self, part: Part, logits: Tensor, y_comp: Tensor, weight: Tensor | None) -> Tensor:
         method, log_T, own = part.method, self.log_T, part.learned
-        if method.whole_batch and self.shares is not None:
-            weight = balanced(y_comp, weight, self.shares)
+        shares = self.shares if method.shares is None else torch.tensor(method.shares)
+        if method.whole_batch and shares is not None:
+            weight = balanced(y_comp, weight, shares.to(y_comp.device))
         if method.learns and own is not None:
             own = own.detach().requires_grad_()
             log_T = LEARNED[method.learns].log_matrix(own, log_T)
