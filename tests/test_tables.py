@@ -231,7 +231,9 @@ def test_of_equal_losses_the_first_rate_of_the_plan_counts(small):
 def test_a_trial_alone_has_no_deviation():
     cell = Cell((75.0,), 5, (75.3, 2.6), (None,))
     assert math.isnan(cell.std)
-    assert render.to_csv([one_cell(cell)]).splitlines()[1] == "t,r,d,s,75.00,,1,5,75.30,2.60,false"
+    assert (
+        render.to_csv([one_cell(cell)]).splitlines()[1] == "t,r,d,s,75.00,,1,5,75.30,2.60,false,0"
+    )
     assert "75.0 (1/5)" in render.markdown(one_cell(cell))
 
 
@@ -461,7 +463,7 @@ def test_csv_parses_back_to_the_cells(full):
     header, *rows = rows_of(render.to_csv(full))
     assert header == [
         *("table", "row", "dataset", "setting", "mean", "std", "n", "of", "paper", "paper_std"),
-        "differs",
+        *("differs", "failed_runs"),
     ]
     cells = [(t.name, *names) for t in full for names in t.cells()]
     assert len(rows) == len(cells) == 468
@@ -558,7 +560,7 @@ def test_hostile_names_break_no_format(name):
     *_, header, rule, line = render.markdown(table).splitlines()
     assert [s.count("|") for s in (header, rule, line)] == [5, 5, 5]
     header, row = rows_of(render.to_csv([replace(table, name=name)]))
-    assert len(row) == len(header) == 11
+    assert len(row) == len(header) == 12
     assert not any(
         c.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")) for c in row
     )

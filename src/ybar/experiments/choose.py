@@ -129,7 +129,8 @@ class Runs:
                 candidates.append(Chosen(entry, rate, figures[accuracy]))
         if not candidates:
             return None
-        best = min(candidates, key=lambda chosen: chosen.entry.figures[loss])
+        # To the digits that an export has: URE takes few values, and must tie there as here.
+        best = min(candidates, key=lambda chosen: float(f"{chosen.entry.figures[loss]:.6g}"))
         return best._replace(failed=len(part.learning_rates) - len(candidates))
 
     def choose_all(
