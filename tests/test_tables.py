@@ -564,7 +564,7 @@ def test_hostile_names_break_no_format(name):
     assert not any(
         c.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")) for c in row
     )
-    assert row[4:] == ["75.50", "0.71", "2", "5", "75.30", "2.60", "false"]
+    assert row[4:] == ["75.50", "0.71", "2", "5", "75.30", "2.60", "false", "0"]
     shown = printed(table, width=200)
     assert not set(shown) & set("\x1b\x07\x9b\x00\x08\u202e\u2066\r")
 
