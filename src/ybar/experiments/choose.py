@@ -126,7 +126,7 @@ class Runs:
                 and {loss, accuracy} <= figures.keys()
                 and not math.isnan(figures[loss])
             ):
-                candidates.append(Chosen(entry, rate, round(figures[accuracy], 6)))
+                candidates.append(Chosen(entry, rate, figures[accuracy]))
         if not candidates:
             return None
         # To the digits that an export has: URE takes few values, and must tie there as here.

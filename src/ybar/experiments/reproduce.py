@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import signal
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,7 +162,7 @@ def _run(
         known = ledger.hashes()
         cost = estimate.cost(ledger.entries(), facts)
         todo = [job for job in jobs if set(planning.hashes(job)) - known.keys()]
-        with _progress(todo, known, cost, console) as tell:
+        with _progress(todo, known, cost, console) as tell, _terminated_as_interrupted():
             try:
                 execute.sweep(todo, ledger, pool, tell)
             except KeyboardInterrupt:
@@ -171,6 +172,20 @@ def _run(
                     "The same command goes on."
                 )
                 raise
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Have SIGTERM, which batch systems send, do what Ctrl-C does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _pool(options: Options) -> contextlib.AbstractContextManager[execute.Pool]:

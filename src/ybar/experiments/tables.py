@@ -23,6 +23,8 @@ __all__ = ["Agreement", "Cell", "Difference", "Table", "agreement", "build"]
 
 # Sums of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
 _ROUNDING = 1e-9
+# Nor whether 90.65 is shown as 90.6 or 90.7: an export has fewer digits than a ledger.
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,12 @@ class Cell:
     @property
     def mean(self) -> float:
         """The mean over trials; NaN without any."""
-        return statistics.fmean(self.accuracies) if self.n else math.nan
+        return round(statistics.fmean(self.accuracies), _DIGITS) if self.n else math.nan
 
     @property
     def std(self) -> float:
         """The standard deviation over trials (n - 1 in the denominator); NaN for less than two."""
-        return statistics.stdev(self.accuracies) if self.n > 1 else math.nan
+        return round(statistics.stdev(self.accuracies), _DIGITS) if self.n > 1 else math.nan
 
     @property
     def complete(self) -> bool:
