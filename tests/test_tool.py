@@ -169,6 +169,23 @@ def test_labels_that_say_nothing_are_said_to_say_nothing(folder):
     assert "too little information to learn from" in done.stdout
 
 
+def test_a_class_that_is_never_ruled_out_is_said_to_spoil_the_model(folder):
+    frame = table().drop(columns="label")
+    frame[frame["not"] != "dog"].to_csv("two.csv", index=False)
+    arguments = ["--label", "not", "--method", "logistic", "--classes", "bird,cat,dog"]
+    done = ybar_("fit", "two.csv", *arguments)
+    assert done.exit_code == 0, done.stderr
+    assert "dog is never among the complementary labels" in done.stdout
+    assert "never among" not in ybar_("fit", "answers.csv", *arguments).stdout
+
+
+def test_standard_errors_are_over_rows_not_labels():
+    losses = np.repeat(np.random.default_rng(0).random(50), 2)
+    twice, once = np.ones((50, 2), dtype=bool), np.eye(2, dtype=bool)[[0] * 50]
+    same = candidates.mean_and_error(losses, twice)
+    np.testing.assert_allclose(same, candidates.mean_and_error(losses[::2], once))
+
+
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "npz", "stdin"])
 def test_every_kind_of_file_gives_the_same_model(folder, kind):
     frame = table().drop(columns=["label", "text", "colour", "id"]).fillna(0.0)
@@ -382,6 +399,7 @@ FILES = {
     "no_labels.csv": b"x,not\n1,\n2,\n3,\n",
     "no_features.csv": b"not\na\nb\nc\n",
     "few.csv": b"x,not\n1,a\n2,b\n",
+    "infinite.csv": b"x,not\n1,a\ninf,b\n2,c\n",
     "T_sum.csv": b"0,1\n0.5,0.6\n",
     "T_words.csv": b"a,b\nc,d\n",
     "T_size.csv": b"0,1\n1,0\n",
@@ -429,6 +447,7 @@ WRONG = {
         2,
         "two different",
     ),
+    "infinite": (["fit", "infinite.csv", "--label", "not"], 2, "column 'x' must hold finite"),
     "bad parquet": (["fit", "bad.parquet", "--label", "not"], 2, "bad.parquet cannot be read"),
     "bad npz": (["fit", "bad.npz", "--label", "not"], 2, "bad.npz"),
     "unknown kind": (["fit", "sheet.xlsx", "--label", "not"], 2, "its name ends in '.xlsx'"),

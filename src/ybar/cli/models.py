@@ -130,13 +130,20 @@ def _tried(account: fitting.Account) -> Any:
         style = "bold" if tried is account.chosen else ""
         table.add_row(
             tried.method + (" ←" if tried is account.chosen else ""),
-            f"{tried.scel:.4f} ± {tried.scel_std_error:.4f}",
-            f"{tried.error:.3f} ± {tried.error_std_error:.3f}",
+            _with_error(tried.scel, tried.scel_std_error, 4),
+            _with_error(tried.error, tried.error_std_error, 3),
             f"{tried.seconds:.1f}",
             style=style,
         )
     table.add_row("the best constant guess", f"{account.constant:.4f}", style="dim")
     return table
+
+
+def _with_error(value: float, std_error: float, digits: int) -> str:
+    if value != value:
+        return "–"
+    shown = f"{value:.{digits}f}"
+    return shown if std_error != std_error else f"{shown} ± {std_error:.{digits}f}"
 
 
 def predict(

@@ -153,9 +153,8 @@ def _until(deadline: float | None) -> list[Callable[..., Any]]:
 
 def _judge(found: Tried, model: TableClassifier, rows: Any, mask: BoolArray, T: FloatArray) -> None:
     """Fill in what held-out labels say of a model."""
-    q = model.predict_complementary_proba(rows)
-    found.losses = losses_of(q, mask)
-    found.scel, found.scel_std_error = mean_and_error(found.losses)
+    found.losses = losses_of(model.predict_complementary_proba(rows), mask)
+    found.scel, found.scel_std_error = mean_and_error(found.losses, mask)
     at = {name: i for i, name in enumerate(model.classes_.tolist())}
     predicted = np.array([at[name] for name in model.predict(rows).tolist()])
     if not transition.is_singular(T):
@@ -177,10 +176,9 @@ def losses_of(q: FloatArray, mask: BoolArray) -> FloatArray:
     return metrics.log_losses(q[mask], 1 / (int(mask.sum()) + 1))
 
 
-def mean_and_error(values: FloatArray) -> tuple[float, float]:
-    """Return a mean and its standard error."""
-    n = len(values)
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+def mean_and_error(values: FloatArray, mask: BoolArray) -> tuple[float, float]:
+    """Return the mean of a value for each label of a mask, and its standard error over rows."""
+    return metrics.mean_and_error(values, np.nonzero(mask)[0], len(mask), None)
 
 
 def constant_losses(training: BoolArray, held_out: BoolArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -58,6 +59,11 @@ def _place(found: Columns, name: str, column: Any) -> None:
     elif values.nunique() == 1:
         found.left_out[name] = "always the same"
     elif column.dtype.kind in "biuf":
+        if np.isinf(values.to_numpy(dtype=float)).any():
+            raise DataError(
+                f"column {name!r} must hold finite numbers or nothing; it has infinite ones. Mend "
+                "them, or say --leave-out"
+            )
         found.numbers.append(name)
     elif column.dtype.kind in "mM":
         found.left_out[name] = "a time; make numbers of it first"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from .. import transition
+from .. import metrics, transition
 from .._typing import BoolArray
 from . import answers, candidates, files, predict
 from .files import DataError
@@ -61,7 +61,8 @@ def by_true(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
     if not len(rows):
         raise DataError(f"{column} must hold true labels; all cells are empty")
     predicted = model.predict(frame.iloc[rows]).astype(str)
-    accuracy, error = candidates.mean_and_error((predicted == true[rows]).astype(float))
+    right = (predicted == true[rows]).astype(float)
+    accuracy, error = metrics.mean_and_error(right, np.arange(len(rows)), len(rows), None)
     recall = [np.mean(predicted[true[rows] == name] == name) for name in sorted(set(true[rows]))]
     return {
         "rows_with_a_true_label": len(rows),
@@ -82,8 +83,8 @@ def by_answers(
     rows = np.flatnonzero(mask.any(axis=1))
     labelled, mask = frame.iloc[rows], mask[rows]
     losses = candidates.losses_of(model.predict_complementary_proba(labelled), mask)
-    scel, scel_error = candidates.mean_and_error(losses)
-    constant, _ = candidates.mean_and_error(candidates.constant_losses(mask, mask))
+    scel, scel_error = candidates.mean_and_error(losses, mask)
+    constant = float(candidates.constant_losses(mask, mask).mean())
     found = {
         "complementary_labels": int(mask.sum()),
         "scel": scel,

@@ -149,7 +149,9 @@ def fit(request: Request, tell: Callable[[Tried], Any] = lambda _: None) -> Acco
     training, held_out = candidates.split(told.answers.mask, told.seed)
     constant = candidates.constant_losses(told.answers.mask[training], told.answers.mask[held_out])
     assert chosen.losses is not None  # noqa: S101
-    gain, gain_error = candidates.mean_and_error(constant - chosen.losses)
+    gain, gain_error = candidates.mean_and_error(
+        constant - chosen.losses, told.answers.mask[held_out]
+    )
     left = None
     if request.time_limit is not None:
         left = max(request.time_limit - (time.monotonic() - started), chosen.seconds)
@@ -178,8 +180,8 @@ def explain(account: Account) -> list[str]:
     if math.isfinite(chosen.error):
         low, high = _interval(1 - chosen.error, chosen.error_std_error)
         lines.append(
-            f"Expected accuracy: {100 * min(1.0, max(0.0, 1 - chosen.error)):.1f}%, surely about "
-            f"{100 * low:.0f}% to {100 * high:.0f}%, estimated without any true label"
+            f"Expected accuracy: {100 * min(1.0, max(0.0, 1 - chosen.error)):.1f}% (two standard "
+            f"errors: {100 * low:.0f}% to {100 * high:.0f}%), estimated without any true label"
             + ("" if account.source == "uniform" else f", if T is right ({account.source})")
             + "."
         )
@@ -191,6 +193,13 @@ def explain(account: Account) -> list[str]:
             "be told apart by their labels."
         )
     lines += _of_transition(T, account.told.answers.classes)
+    missing = (T.sum(axis=0) > 0) & ~account.told.answers.mask.any(axis=0)
+    for name in account.told.answers.names[missing]:
+        lines.append(
+            f"{name} is never among the complementary labels, which T expects: it will be "
+            "predicted nearly everywhere, and the accuracy above is not to be trusted. If nobody "
+            "was asked about it, say so with --transition."
+        )
     return lines
 
 
