@@ -107,7 +107,7 @@ def test_a_run_is_named_by_all_it_depends_on_and_by_nothing_else():
 def test_a_plan_of_ones_own(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "mine.npz", X=rng.random((60, 4)), y=np.repeat(["a", "b", "c"], 20))
-    (tmp_path / "T.csv").write_text("0,0.5,0.5\n0.9,0,0.1\n0.5,0.5,0\n")
+    (tmp_path / "T.csv").write_text(",a,b,c\na,0,0.5,0.5\nb,0.9,0,0.1\nc,0.5,0.5,0\n")
     (tmp_path / "my_losses_of_test_plan.py").write_text(
         "def loss(logits, y_comp, log_T):\n    return (logits ** 2).sum(-1)\n"
     )

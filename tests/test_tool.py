@@ -19,9 +19,9 @@ pytest.importorskip("typer")
 pytest.importorskip("torch")
 from typer.testing import CliRunner
 
+from ybar._matrix_file import MatrixError, read_matrix
 from ybar.cli import app
-from ybar.tool import answers, candidates, columns, demo, files
-from ybar.tool.files import DataError
+from ybar.tool import candidates, columns, complementary, demo, files
 
 CLASSES = ["bird", "cat", "dog"]
 
@@ -128,8 +128,8 @@ def test_several_labels_a_row_in_columns_or_cells_are_the_same(folder):
     frame["also"] = np.array(CLASSES)[second]
     frame["both"] = frame["not"] + " | " + frame["also"]
     frame.loc[3, ["also", "both"]] = [None, frame.loc[3, "not"]]
-    one = answers.read_answers(frame, ["not", "also"], None)
-    other = answers.read_answers(frame, ["both"], None)
+    one = complementary.read_labels(frame, ["not", "also"], None)
+    other = complementary.read_labels(frame, ["both"], None)
     np.testing.assert_array_equal(one.mask, other.mask)
     assert one.mask.sum(axis=1).max() == 2
     frame.drop(columns=["label", "not", "also"]).to_csv("both.csv", index=False)
@@ -205,7 +205,7 @@ def test_every_kind_of_file_gives_the_same_model(folder, kind):
     assert done.exit_code == 0, done.stderr
     told = candidates.Told(
         columns.find(frame, ["not"]),
-        answers.read_answers(frame, ["not"], None),
+        complementary.read_labels(frame, ["not"], None),
         transition.uniform(3),
     )
     (tried,) = candidates.try_all(["logistic"], frame, told)
@@ -304,7 +304,7 @@ def test_simulated_labels_follow_the_matrix(folder):
     arguments = ["--target", "label", "--transition", "strong", "--write-transition", "T.csv"]
     done = ybar_("simulate", "true.csv", *arguments, "--noise", 0.3, "--keep-true", "-o", "out.csv")
     assert done.exit_code == 0, done.stderr
-    T = answers.read_matrix("T.csv")
+    T = read_matrix("T.csv")
     assert T.classes == CLASSES
     drawn = pd.read_csv("out.csv")
     counts = pd.crosstab(drawn["label"], drawn["not_label"], normalize="index")
@@ -326,8 +326,8 @@ def test_transition_matrices_are_described_drawn_compared_made_and_estimated(fol
     )
     done = ybar_("transition", "make", "strong:3:7", "--classes", "a,b,c", "-o", "T.csv")
     assert done.exit_code == 0, done.stderr
-    assert answers.read_matrix("T.csv").classes == ["a", "b", "c"]
-    np.testing.assert_allclose(answers.read_matrix("T.csv").T, transition.strong(3, 7))
+    assert read_matrix("T.csv").classes == ["a", "b", "c"]
+    np.testing.assert_allclose(read_matrix("T.csv").T, transition.strong(3, 7))
     assert "0.87" in ybar_("transition", "draw", "T.csv").stdout
     compared = json.loads(ybar_("transition", "compare", "T.csv", "uniform:3", "--json").stdout)
     expected = transition.epsilon(transition.strong(3, 7), transition.uniform(3))
@@ -547,16 +547,16 @@ def test_columns_are_told_apart():
 
 def test_numbers_that_gaps_have_made_floats_are_the_names_they_were():
     column = pd.Series([1, None, 3])
-    assert answers.as_names(column) == ["1", None, "3"]
-    assert answers.as_names(pd.Series([1.5, 2.0])) == ["1.5", "2.0"]
+    assert complementary.as_names(column) == ["1", None, "3"]
+    assert complementary.as_names(pd.Series([1.5, 2.0])) == ["1.5", "2.0"]
 
 
 def test_a_matrix_may_have_names_on_any_side(tmp_path):
     for text in ("0,1\n1,0\n", "a,b\n0,1\n1,0\n", ",a,b\na,0,1\nb,1,0\n", "a,0,1\nb,1,0\n"):
         (tmp_path / "T.csv").write_text(text)
-        found = answers.read_matrix(tmp_path / "T.csv")
+        found = read_matrix(tmp_path / "T.csv")
         np.testing.assert_array_equal(found.T, [[0, 1], [1, 0]])
         assert found.classes in (None, ["a", "b"])
     (tmp_path / "T.csv").write_text(",a,b\nb,0,1\na,1,0\n")
-    with pytest.raises(DataError, match="names its rows and columns alike"):
-        answers.read_matrix(tmp_path / "T.csv")
+    with pytest.raises(MatrixError, match="names its rows and columns alike"):
+        read_matrix(tmp_path / "T.csv")

@@ -48,8 +48,10 @@ _LONGEST_FILE_NAME = 80
 _DEVICES = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 
 
-def plain(s: str) -> str:
+def plain(s: str, keep: str = "") -> str:
     r"""Return text for a terminal: what cannot be seen, or moves what can, is spelt out.
+
+    `keep` holds characters that may stay.
 
     Examples
     --------
@@ -58,7 +60,10 @@ def plain(s: str) -> str:
     \x1b[31mred\u202e
     """
     return "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNSEEN else c for c in s
+        c.encode("unicode_escape").decode()
+        if unicodedata.category(c) in _UNSEEN and c not in keep
+        else c
+        for c in s
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import functools
 import importlib.resources
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 from .. import datasets, decode, transition
 from .._checks import shown
 from .._files import as_path
+from .._matrix_file import read_matrix
 from .plan import (
     KINDS,
     METHODS,
@@ -257,12 +257,11 @@ class _Reader:
         rows = given
         if isinstance(given, str):
             try:
-                with (self.folder / given).open(newline="", encoding="utf-8-sig") as file:
-                    rows = [[float(cell) for cell in row] for row in csv.reader(file) if row]
-            except (OSError, ValueError) as error:
+                rows = read_matrix(self.folder / given).T
+            except ValueError as error:
                 raise ValueError(
-                    "'uniform', 'weak', 'strong', rows of numbers, or the path of a CSV file of "
-                    f"numbers alone; got {shown(given)} ({error})"
+                    "'uniform', 'weak', 'strong', rows of numbers, or the path of a CSV file; "
+                    f"{error}"
                 ) from error
         try:
             T = transition.check(rows)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import io
 import os
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -17,11 +16,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from .._checks import shown
 from .._extras import require
 from .._files import target_file, write_whole
+from .._text import plain
 
 Mark: TypeAlias = Literal["", "agrees", "differs", "missing"]
-
-# Control, format (bidi overrides, zero width), surrogate, private, unassigned; line, paragraph.
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 @dataclass(frozen=True)
@@ -261,9 +258,4 @@ def _plain(value: Any) -> Any:
     """
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
-    return "".join(
-        c.encode("unicode_escape").decode()
-        if unicodedata.category(c) in _UNSEEN and c not in "\n\t"
-        else c
-        for c in value
-    )
+    return plain(value, keep="\n\t")

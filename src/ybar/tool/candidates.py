@@ -17,8 +17,8 @@ from ..boosting import CPEBoostingClassifierCV
 from ..classifiers import CPEClassifier
 from ..neighbors import CPEKNeighborsClassifierCV
 from ..neural import ComplementaryNetClassifier
-from .answers import Answers
 from .columns import Columns
+from .complementary import ComplementaryLabels
 from .files import DataError
 from .model import TableClassifier
 
@@ -61,7 +61,7 @@ class Told(NamedTuple):
     """What all candidates are told."""
 
     columns: Columns
-    answers: Answers
+    y_comp: ComplementaryLabels
     T: FloatArray
     seed: int = 0
     decoder: str | None = None
@@ -69,7 +69,7 @@ class Told(NamedTuple):
 
 def make(method: str, told: Told, callbacks: Sequence[Callable[..., Any]] = ()) -> TableClassifier:
     """Return a model that is not fitted yet."""
-    shared: dict[str, Any] = {"transition": told.T, "classes": told.answers.names}
+    shared: dict[str, Any] = {"transition": told.T, "classes": told.y_comp.names}
     if told.decoder is not None:
         shared["decoder"] = told.decoder
     if method == "logistic":
@@ -115,8 +115,8 @@ def try_all(
 
     A candidate that has begun is finished, but for networks, which end with the best epoch so far.
     """
-    training, held_out = split(told.answers.mask, told.seed)
-    y, mask = told.answers.as_y(), told.answers.mask[held_out]
+    training, held_out = split(told.y_comp.mask, told.seed)
+    y, mask = told.y_comp.as_y(), told.y_comp.mask[held_out]
     deadline = None if seconds is None else time.monotonic() + seconds
     for method in names:
         if deadline is not None and time.monotonic() > deadline:
@@ -138,7 +138,7 @@ def fit_to_all(method: str, frame: Any, told: Told, seconds: float | None) -> Ta
     """Return a model fitted to all rows."""
     deadline = None if seconds is None else time.monotonic() + seconds
     model = make(method, told, _until(deadline))
-    model.fit(frame, told.answers.as_y(), told.columns)
+    model.fit(frame, told.y_comp.as_y(), told.columns)
     if method in NETWORKS:  # a deadline is no part of a model
         model.classifier.set_params(callbacks=None)
         model.pipeline_[-1].set_params(callbacks=None)

@@ -23,6 +23,7 @@ from ..displays import ConfusionDisplay, TransitionDisplay
 from ..neighbors import CPEKNeighborsClassifierCV
 from ..neural import ComplementaryNetClassifier, TrainingCurveDisplay
 from ..report import Column, Grid, Group, KeyFigures, Page, Section, Text, picture
+from .pictures import figure
 
 _NETWORKS = {
     "network, SCL": "scl-nl",
@@ -175,7 +176,7 @@ def page(rows: list[Row], shown: Any) -> Page:
                 "How labels come about",
                 [
                     picture(
-                        _figure(lambda ax: TransitionDisplay.from_matrix(T, ax=ax), 5.2, 4.4),
+                        figure(lambda ax: TransitionDisplay.from_matrix(T, ax=ax), 5.2, 4.4),
                         "Heat map of the transition matrix",
                         caption="T: the chance that a digit (row) is said not to be another.",
                     )
@@ -185,7 +186,7 @@ def page(rows: list[Row], shown: Any) -> Page:
                 "How it learned",
                 [
                     picture(
-                        _figure(lambda ax: TrainingCurveDisplay.from_estimator(shown, ax=ax), 7, 4),
+                        figure(lambda ax: TrainingCurveDisplay.from_estimator(shown, ax=ax), 7, 4),
                         "Training loss and validation loss by epoch",
                     )
                 ],
@@ -194,7 +195,7 @@ def page(rows: list[Row], shown: Any) -> Page:
                 "What it takes for what",
                 [
                     picture(
-                        _figure(
+                        figure(
                             lambda ax: ConfusionDisplay.from_true(data.y_test, predicted, ax=ax),
                             5.2,
                             4.4,
@@ -206,13 +207,6 @@ def page(rows: list[Row], shown: Any) -> Page:
         ],
         "Made by ybar demo.",
     )
-
-
-def _figure(plot: Callable[[Any], Any], width: float, height: float) -> Any:
-    figures = require("matplotlib.figure", "report", "ybar demo")
-    figure = figures.Figure(figsize=(width, height), layout="constrained")
-    plot(figure.subplots())
-    return figure
 
 
 def examples(data: Bunch, y_comp: IntArray, predicted: IntArray) -> Any:

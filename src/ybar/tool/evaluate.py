@@ -11,7 +11,7 @@ from sklearn.metrics import confusion_matrix
 
 from .. import metrics, transition
 from .._typing import BoolArray
-from . import answers, candidates, files, predict
+from . import candidates, complementary, files, predict
 from .files import DataError
 from .model import TableClassifier
 
@@ -42,14 +42,14 @@ def evaluate(request: Request) -> dict[str, Any]:
     if request.true is not None:
         found |= by_true(model, frame, request.true)
     if request.label:
-        found |= by_answers(model, frame, request.label, request.separator)
+        found |= by_complementary(model, frame, request.label, request.separator)
     return found
 
 
 def by_true(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
     """Return accuracy and what is taken for what."""
-    answers.need(frame, [column], "--true")
-    true = np.array([name or "" for name in answers.as_names(frame[column])])
+    complementary.need(frame, [column], "--true")
+    true = np.array([name or "" for name in complementary.as_names(frame[column])])
     rows = np.flatnonzero(true != "")
     classes = [str(name) for name in model.classes_]
     unknown = sorted(set(true[rows]) - set(classes))
@@ -74,12 +74,12 @@ def by_true(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
     }
 
 
-def by_answers(
+def by_complementary(
     model: TableClassifier, frame: Any, columns: Sequence[str], separator: str
 ) -> dict[str, Any]:
     """Return SCEL, that of the best constant guess, and URE."""
     classes = [str(name) for name in model.classes_]
-    mask: BoolArray = answers.read_answers(frame, columns, classes, separator).mask
+    mask: BoolArray = complementary.read_labels(frame, columns, classes, separator).mask
     rows = np.flatnonzero(mask.any(axis=1))
     labelled, mask = frame.iloc[rows], mask[rows]
     losses = candidates.losses_of(model.predict_complementary_proba(labelled), mask)

@@ -13,8 +13,9 @@ import numpy as np
 
 from .. import persistence, transition
 from .._files import target_file
+from .._matrix_file import MatrixError, read_matrix
 from .._typing import FloatArray
-from . import answers, candidates, columns, files
+from . import candidates, columns, complementary, files
 from .candidates import Told, Tried
 from .model import TableClassifier
 
@@ -64,8 +65,8 @@ class Account:
         chosen, T = self.chosen, self.told.T
         return {
             "rows": self.n_rows,
-            "labels": int(self.told.answers.mask.sum()),
-            "classes": self.told.answers.classes,
+            "labels": int(self.told.y_comp.mask.sum()),
+            "classes": self.told.y_comp.classes,
             "columns": {name: list(v) for name, v in self.told.columns._asdict().items()},
             "left_out": dict(self.told.columns.left_out),
             "transition": {"source": self.source, "gamma": transition.gamma(T), "T": T.tolist()},
@@ -99,30 +100,30 @@ def read(request: Request) -> tuple[Any, Told, str]:
     frame = files.read(request.data, delimiter=request.delimiter, image_size=request.image_size)
     true = [request.transition.removeprefix("estimate:")]
     true = true if request.transition.startswith("estimate:") else []
-    given = answers.split_names(request.classes)
+    given = complementary.split_names(request.classes)
     if given is None and true:
         given = _with_true_classes(frame, request, true[0])
     if given is None and request.transition not in ("uniform", *true):
         given = _of_matrix(request.transition)
-    found = answers.read_answers(frame, request.label, given, request.separator)
-    answers.need(frame, request.leave_out, "--leave-out")
+    found = complementary.read_labels(frame, request.label, given, request.separator)
+    complementary.need(frame, request.leave_out, "--leave-out")
     used = columns.find(frame, [*request.label, *true, *request.leave_out, *_of_images(frame)])
-    T, source = answers.matrix_for(request.transition, frame, found)
+    T, source = complementary.matrix_for(request.transition, frame, found)
     return frame, Told(used, found, T, request.seed, request.decoder), source
 
 
 def _with_true_classes(frame: Any, request: Request, column: str) -> list[str]:
     """Return all classes that occur as either label."""
-    answers.need(frame, [column], "--transition estimate:")
-    found = answers.read_answers(frame, request.label, None, request.separator)
-    true = {name for name in answers.as_names(frame[column]) if name}
-    return sorted({*found.classes, *true}, key=answers.natural)
+    complementary.need(frame, [column], "--transition estimate:")
+    found = complementary.read_labels(frame, request.label, None, request.separator)
+    true = {name for name in complementary.as_names(frame[column]) if name}
+    return sorted({*found.classes, *true}, key=complementary.natural)
 
 
 def _of_matrix(given: str) -> list[str] | None:
     """Return the classes that the file of a matrix names, None if it names none."""
-    with contextlib.suppress(files.DataError):
-        return answers.read_matrix(given).classes
+    with contextlib.suppress(MatrixError):
+        return read_matrix(given).classes
     return None  # what is wrong with it is said when it is needed
 
 
@@ -146,11 +147,11 @@ def fit(request: Request, tell: Callable[[Tried], Any] = lambda _: None) -> Acco
         reasons = "; ".join(f"{each.method}: {each.failed}" for each in tried)
         raise files.DataError(f"no model could be fitted to {request.data} ({reasons})")
     chosen = min(well, key=lambda each: each.scel)
-    training, held_out = candidates.split(told.answers.mask, told.seed)
-    constant = candidates.constant_losses(told.answers.mask[training], told.answers.mask[held_out])
+    training, held_out = candidates.split(told.y_comp.mask, told.seed)
+    constant = candidates.constant_losses(told.y_comp.mask[training], told.y_comp.mask[held_out])
     assert chosen.losses is not None  # noqa: S101
     gain, gain_error = candidates.mean_and_error(
-        constant - chosen.losses, told.answers.mask[held_out]
+        constant - chosen.losses, told.y_comp.mask[held_out]
     )
     left = None
     if request.time_limit is not None:
@@ -192,9 +193,9 @@ def explain(account: Account) -> list[str]:
             "No accuracy can be estimated: the transition matrix is singular, some classes cannot "
             "be told apart by their labels."
         )
-    lines += _of_transition(T, account.told.answers.classes)
-    missing = (T.sum(axis=0) > 0) & ~account.told.answers.mask.any(axis=0)
-    for name in account.told.answers.names[missing]:
+    lines += _of_transition(T, account.told.y_comp.classes)
+    missing = (T.sum(axis=0) > 0) & ~account.told.y_comp.mask.any(axis=0)
+    for name in account.told.y_comp.names[missing]:
         lines.append(
             f"{name} is never among the complementary labels, which T expects: it will be "
             "predicted nearly everywhere, and the accuracy above is not to be trusted. If nobody "

@@ -13,12 +13,12 @@ from .. import transition
 from .._checks import shown
 from .._extras import require
 from .._files import target_file, write_whole
+from .._matrix_file import Matrix, as_csv, read_matrix
 from .._text import plain
 from .._typing import FloatArray
-from . import answers, files
-from .answers import Matrix
+from . import complementary, files
 from .files import DataError
-from .simulate import as_csv
+from .pictures import square
 
 _PICTURES = (".png", ".svg", ".pdf")
 _SHADES = " ░▒▓█"
@@ -43,7 +43,7 @@ def read(given: str) -> Matrix:
             "T must be the path of a CSV file, or uniform:K, weak:K or strong:K with a number of "
             f"classes; got {shown(given)}"
         )
-    return answers.read_matrix(given)
+    return read_matrix(given)
 
 
 def names_of(matrix: Matrix) -> list[str]:
@@ -122,11 +122,10 @@ def write_picture(matrix: Matrix, path: Path) -> None:
     target = target_file(path)
     if target.suffix not in _PICTURES:
         raise DataError(f"--output must end in {', '.join(_PICTURES)}; got {shown(target.name)}")
-    displays = require("ybar.displays", "report", "ybar transition draw")
-    figure = require("matplotlib.figure", "report", "ybar transition draw").Figure(
-        figsize=(6, 5), layout="constrained"
-    )
-    displays.TransitionDisplay.from_matrix(matrix.T, classes=names_of(matrix), ax=figure.subplots())
+    from ..displays import TransitionDisplay
+
+    display = TransitionDisplay(matrix.T, classes=names_of(matrix))
+    figure = square(display.plot, len(matrix.T))
     buffer = io.BytesIO()
     figure.savefig(buffer, format=target.suffix[1:], dpi=150)
     write_whole(target, buffer.getvalue())
@@ -134,7 +133,7 @@ def write_picture(matrix: Matrix, path: Path) -> None:
 
 def write(matrix: Matrix, noise: float, classes: str | None, output: str) -> None:
     """Write a matrix, with noise and names added, as CSV."""
-    names = answers.split_names(classes) or names_of(matrix)
+    names = complementary.split_names(classes) or names_of(matrix)
     if len(names) != len(matrix.T):
         raise DataError(
             f"--classes must name {len(matrix.T)} classes, one for each row of T; got {len(names)}"
@@ -150,13 +149,13 @@ def _write(T: FloatArray, names: list[str], output: str) -> None:
 def estimate(data: str, true: str, label: Sequence[str], classes: str | None, output: str) -> str:
     """Write the T that rows with both labels tell of, and return in words how it was found."""
     frame = files.read(data)
-    answers.need(frame, [true], "--true")
-    given = answers.split_names(classes)
+    complementary.need(frame, [true], "--true")
+    given = complementary.split_names(classes)
     if given is None:
-        found = answers.read_answers(frame, label, None)
-        both = {*found.classes, *(name for name in answers.as_names(frame[true]) if name)}
-        given = sorted(both, key=answers.natural)
-    read_ = answers.read_answers(frame, label, given)
-    T, source = answers.matrix_for(f"estimate:{true}", frame, read_)
+        found = complementary.read_labels(frame, label, None)
+        both = {*found.classes, *(name for name in complementary.as_names(frame[true]) if name)}
+        given = sorted(both, key=complementary.natural)
+    read_ = complementary.read_labels(frame, label, given)
+    T, source = complementary.matrix_for(f"estimate:{true}", frame, read_)
     _write(T, read_.classes, output)
     return source

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .._extras import require
 from .._files import target_file
 from ..report import (
     Column,
@@ -23,6 +22,7 @@ from ..report import (
 )
 from . import evaluate, predict
 from .model import TableClassifier
+from .pictures import square
 
 LEDGERS = (".sqlite", ".csv", ".parquet")
 
@@ -116,16 +116,11 @@ def _tried(account: dict[str, Any]) -> Grid:
 def _heat_map(model: TableClassifier) -> Any:
     from ..displays import TransitionDisplay
 
-    size = min(12.0, 2.5 + 0.35 * len(model.classes_))
+    display = TransitionDisplay(model.transition_, classes=model.classes_)
     return picture(
-        _figure(
-            lambda ax: TransitionDisplay.from_matrix(
-                model.transition_, classes=model.classes_, ax=ax
-            ),
-            size,
-        ),
+        square(display.plot, len(model.classes_)),
         "Heat map of the transition matrix",
-        caption="The chance that a row's class is answered with “not” a column's.",
+        caption="The chance that each class (row) is said not to be each other (column).",
     )
 
 
@@ -157,15 +152,8 @@ def _evaluated(found: dict[str, Any]) -> Section:
         display = ConfusionDisplay(counts / counts.sum(), classes=found["classes"])
         blocks.append(
             picture(
-                _figure(display.plot, min(12.0, 2.5 + 0.35 * len(counts))),
+                square(display.plot, len(counts)),
                 "Rows by true and predicted class",
             )
         )
     return Section("On new data", [KeyFigures(figures), *blocks])
-
-
-def _figure(plot: Any, size: float) -> Any:
-    figures = require("matplotlib.figure", "report", "ybar report")
-    figure = figures.Figure(figsize=(size + 0.8, size), layout="constrained")
-    plot(figure.subplots())
-    return figure

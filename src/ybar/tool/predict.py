@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import persistence
-from . import answers, files
+from . import complementary, files
 from .files import DataError
 from .model import TableClassifier
 
@@ -63,7 +63,7 @@ def predict(request: Request, tell: Callable[[int], Any] = lambda _: None) -> in
 
 
 def _of_rows(model: TableClassifier, frame: Any, request: Request) -> Any:
-    answers.need(frame, request.keep, "--keep")
+    complementary.need(frame, request.keep, "--keep")
     table = frame[list(request.keep)].copy()
     table["predicted"] = model.predict(frame)
     if request.proba:

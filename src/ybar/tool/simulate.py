@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,10 @@ import numpy as np
 from .. import labels, transition
 from .._checks import shown
 from .._files import target_file, write_whole
+from .._matrix_file import as_csv
 from .._random import as_generator
 from .._typing import FloatArray
-from . import answers, files
+from . import complementary, files
 from .files import DataError
 
 
@@ -43,13 +42,13 @@ def matrix_of(given: str, classes: list[str], rng: np.random.Generator) -> Float
     makers = {"weak": transition.weak, "strong": transition.strong}
     if given in makers:
         return makers[given](len(classes), rng)
-    nobody = answers.Answers(np.zeros((0, len(classes)), dtype=bool), classes)
+    nobody = complementary.ComplementaryLabels(np.zeros((0, len(classes)), dtype=bool), classes)
     if given != "uniform" and not Path(given).is_file():
         raise DataError(
             "--transition must be uniform, weak, strong or the path of a CSV file; got "
             f"{shown(given)}"
         )
-    return answers.matrix_for(given, None, nobody)[0]
+    return complementary.matrix_for(given, None, nobody)[0]
 
 
 def simulate(request: Request) -> dict[str, Any]:
@@ -58,8 +57,8 @@ def simulate(request: Request) -> dict[str, Any]:
     if not 0 <= request.noise <= 1:
         raise DataError(f"--noise must be from 0 to 1; got {request.noise}")
     frame = files.read(request.data, delimiter=request.delimiter, image_size=request.image_size)
-    answers.need(frame, [request.target], "--target")
-    true = answers.as_names(frame[request.target])
+    complementary.need(frame, [request.target], "--target")
+    true = complementary.as_names(frame[request.target])
     missing = sum(name is None for name in true)
     if missing:
         raise DataError(
@@ -69,7 +68,7 @@ def simulate(request: Request) -> dict[str, Any]:
         raise DataError(
             f"the data has a column {request.column!r} already; name another with --column"
         )
-    classes = sorted({str(name) for name in true}, key=answers.natural)
+    classes = sorted({str(name) for name in true}, key=complementary.natural)
     if len(classes) < 2:
         raise DataError(f"{request.target} must hold at least 2 classes; got {shown(classes)}")
     if request.labels < 1:
@@ -97,13 +96,3 @@ def simulate(request: Request) -> dict[str, Any]:
         "wrong": float(np.mean(drawn == y[:, None])),
         "T": T.tolist(),
     }
-
-
-def as_csv(T: FloatArray, classes: list[str]) -> str:
-    """Return a matrix as a CSV file with the names of its classes around it."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["", *classes])
-    for name, row in zip(classes, T.tolist(), strict=True):
-        writer.writerow([name, *(repr(value) for value in row)])
-    return buffer.getvalue()

@@ -1,8 +1,7 @@
-"""From columns of "not this" answers, and a transition matrix in words, to what `fit` takes."""
+"""From columns of complementary labels, and T in words, to what `fit` takes."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +10,12 @@ import numpy as np
 
 from .. import transition
 from .._checks import shown
+from .._matrix_file import read_matrix
 from .._typing import AnyArray, BoolArray, FloatArray
 from .files import DataError
 
 
-class Answers(NamedTuple):
+class ComplementaryLabels(NamedTuple):
     """Complementary labels: a boolean row of K for each row of the table."""
 
     mask: BoolArray
@@ -52,9 +52,9 @@ def need(frame: Any, names: Sequence[str], what: str) -> None:
             raise DataError(f"{what} must be a column of the data: {listed}; got {shown(name)}")
 
 
-def read_answers(
+def read_labels(
     frame: Any, columns: Sequence[str], classes: Sequence[str] | None, separator: str = "|"
-) -> Answers:
+) -> ComplementaryLabels:
     """Return the complementary labels of a table.
 
     Parameters
@@ -93,7 +93,7 @@ def read_answers(
         mask[[row for row, _ in pairs], [at[name] for _, name in pairs]] = True
     if not mask.any():
         raise DataError(f"{', '.join(columns)} must hold labels; all cells are empty")
-    return Answers(mask, names)
+    return ComplementaryLabels(mask, names)
 
 
 def natural(name: str) -> tuple[int, float, str]:
@@ -120,78 +120,19 @@ def split_names(given: str | None) -> list[str] | None:
     return names
 
 
-class Matrix(NamedTuple):
-    """A transition matrix, and the names of its classes where a file has them."""
-
-    T: FloatArray
-    classes: list[str] | None
-
-
-def read_matrix(path: str | Path) -> Matrix:
-    """Return the matrix of a CSV file: K rows of K numbers, with or without names around them."""
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}). Check the path") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} must be a CSV file with a transition matrix ({error})") from error
-    across, down, rows = _without_names(rows)
-    if across is not None and down is not None and across != down:
-        raise DataError(
-            f"{path} must hold a transition matrix that names its rows and columns alike; got "
-            f"{shown(down)} and {shown(across)}"
-        )
-    names = across or down
-    try:
-        T = transition.check([[float(cell) for cell in row] for row in rows], name=str(path))
-    except (ValueError, TypeError) as error:
-        raise DataError(
-            f"{path} must hold a transition matrix, a row for each class: {error}"
-        ) from (error)
-    if names is not None and len(names) != len(T):
-        raise DataError(f"{path} has {len(T)} rows, but names {len(names)} classes")
-    return Matrix(T, names)
-
-
-def _without_names(
-    rows: list[list[str]],
-) -> tuple[list[str] | None, list[str] | None, list[list[str]]]:
-    """Return the names across and down, None where there are none, and the rest.
-
-    They may be numbers: what tells them from entries is that a matrix is square.
-    """
-    width = len(rows[0]) if rows else 0
-    both = len(rows) == width > 1 and not _is_number(rows[0][0])
-    across = down = None
-    if both or len(rows) == width + 1:
-        across, rows = [cell.strip() for cell in rows[0]][both:], rows[1:]
-    if both or len(rows) == width - 1:
-        down, rows = [row[0].strip() for row in rows], [row[1:] for row in rows]
-    return across, down, rows
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def matrix_for(given: str, frame: Any, answers: Answers) -> tuple[FloatArray, str]:
-    """Return T for the classes of the answers, and in words where it comes from.
+def matrix_for(given: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:
+    """Return T for the classes of the labels, and in words where it comes from.
 
     Parameters
     ----------
     given : str
         "uniform", the path of a file, or ``estimate:<column>``: a column with a few true labels.
     """
-    n_classes = len(answers.classes)
+    n_classes = len(y_comp.classes)
     if given == "uniform":
         return transition.uniform(n_classes), "uniform"
     if given.startswith("estimate:"):
-        return _estimated(given.removeprefix("estimate:"), frame, answers)
+        return _estimated(given.removeprefix("estimate:"), frame, y_comp)
     if not Path(given).is_file():
         raise DataError(
             "--transition must be 'uniform', the path of a CSV file, or estimate:COLUMN with a "
@@ -201,32 +142,34 @@ def matrix_for(given: str, frame: Any, answers: Answers) -> tuple[FloatArray, st
     if len(T) != n_classes:
         raise DataError(
             f"{given} must have a row for each of the {n_classes} classes "
-            f"{', '.join(answers.classes[:20])}; it has {len(T)}. Name all classes with --classes"
+            f"{', '.join(y_comp.classes[:20])}; it has {len(T)}. Name all classes with --classes"
         )
     if names is not None:
-        if set(names) != set(answers.classes):
+        if set(names) != set(y_comp.classes):
             raise DataError(
-                f"{given} must name the classes {', '.join(answers.classes[:20])}; it names "
+                f"{given} must name the classes {', '.join(y_comp.classes[:20])}; it names "
                 f"{', '.join(names[:20])}"
             )
-        order = [names.index(name) for name in answers.classes]
+        order = [names.index(name) for name in y_comp.classes]
         T = T[np.ix_(order, order)]
     return T, f"from {Path(given).name}"
 
 
-def _estimated(column: str, frame: Any, answers: Answers) -> tuple[FloatArray, str]:
+def _estimated(column: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:
     need(frame, [column], "--transition estimate:")
     true = as_names(frame[column])
-    at = {name: i for i, name in enumerate(answers.classes)}
-    rows = [row for row, name in enumerate(true) if name and answers.mask[row].any()]
+    at = {name: i for i, name in enumerate(y_comp.classes)}
+    rows = [row for row, name in enumerate(true) if name and y_comp.mask[row].any()]
     unknown = [true[row] for row in rows if true[row] not in at]
     if unknown:
         raise DataError(
-            f"{column} must hold classes among {', '.join(answers.classes[:20])}; got "
+            f"{column} must hold classes among {', '.join(y_comp.classes[:20])}; got "
             f"{shown(unknown[0])}. Name all classes with --classes"
         )
     if not rows:
-        raise DataError(f"{column} must have a true label in some row that has an answer; none has")
+        raise DataError(
+            f"{column} must have a true label in some row that has a complementary one; none has"
+        )
     codes = np.array([at[str(true[row])] for row in rows])
-    T = transition.estimate(codes, answers.mask[rows], classes=np.arange(len(answers.classes)))
+    T = transition.estimate(codes, y_comp.mask[rows], classes=np.arange(len(y_comp.classes)))
     return T, f"estimated from {len(rows)} rows with a true label in {column}"
