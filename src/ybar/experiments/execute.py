@@ -87,8 +87,9 @@ def sweep(
     Notes
     -----
     A job whose worker died is tried again, three times in all; one of several runs then in two
-    parts, one of a single run is recorded as failed. Runs that another sweep has claimed are left
-    to it, and taken over should it die. Ctrl-C passes through: what was recorded stays.
+    parts (whose sums round otherwise), one of a single run is recorded as failed. Runs that another
+    sweep has claimed are left to it, and taken over should it die. Ctrl-C passes through: what was
+    recorded stays.
     """
     known = ledger.hashes()
     todo = collections.deque(job for job in jobs if set(plan.hashes(job)) - known.keys())

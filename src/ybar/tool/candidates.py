@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ AUTO = ("logistic", "knn", "boosting", "cpe-f", "cpe-n")
 
 _HELD_OUT = 0.2
 _MOST_ROWS_OF_KNN = 200_000
+_MOST_ROWS_OF_TWO_RATES = 100_000
 
 
 @dataclass
@@ -45,6 +46,8 @@ class Tried:
         URE, the estimate of its error rate; `error_std_error` tells how sure that is.
     failed : str or None
         Why it could not be tried.
+    settings : dict
+        What it chose for itself on the way, by the names of `make`.
     """
 
     method: str
@@ -55,6 +58,7 @@ class Tried:
     seconds: float = 0.0
     losses: FloatArray | None = None
     failed: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 class Told(NamedTuple):
@@ -67,8 +71,15 @@ class Told(NamedTuple):
     decoder: str | None = None
 
 
-def make(method: str, told: Told, callbacks: Sequence[Callable[..., Any]] = ()) -> TableClassifier:
-    """Return a model that is not fitted yet."""
+def make(
+    method: str,
+    told: Told,
+    callbacks: Sequence[Callable[..., Any]] = (),
+    *,
+    learning_rate: float | None = None,
+    n_estimators: int | None = None,
+) -> TableClassifier:
+    """Return a model that is not fitted yet; one of trees may be told what was chosen before."""
     shared: dict[str, Any] = {"transition": told.T, "classes": told.y_comp.names}
     if told.decoder is not None:
         shared["decoder"] = told.decoder
@@ -77,8 +88,12 @@ def make(method: str, told: Told, callbacks: Sequence[Callable[..., Any]] = ()) 
     if method == "knn":
         return TableClassifier(CPEKNeighborsClassifierCV(random_state=told.seed, **shared), "dense")
     if method == "boosting":
+        rates = [0.1, 0.05] if len(told.y_comp.mask) <= _MOST_ROWS_OF_TWO_RATES else [0.1]
         clf: Any = CPEBoostingClassifierCV(
-            [0.1, 0.05], range(10, 301, 10), random_state=told.seed, **shared
+            rates if learning_rate is None else [learning_rate],
+            range(10, 301, 10) if n_estimators is None else [n_estimators],
+            random_state=told.seed,
+            **shared,
         )
         return TableClassifier(clf, "trees")
     clf = ComplementaryNetClassifier(
@@ -128,18 +143,20 @@ def try_all(
             model = make(method, told, _until(deadline))
             model.fit(frame.iloc[training], y[training], told.columns)
             _judge(found, model, frame.iloc[held_out], mask, told.T)
+            if method == "boosting":
+                found.settings = model.pipeline_[-1].best_params_
         except (ValueError, TypeError, RuntimeError, ImportError, MemoryError) as error:
             found.failed = " ".join(str(error).split())
         found.seconds = time.monotonic() - started
         yield found
 
 
-def fit_to_all(method: str, frame: Any, told: Told, seconds: float | None) -> TableClassifier:
+def fit_to_all(chosen: Tried, frame: Any, told: Told, seconds: float | None) -> TableClassifier:
     """Return a model fitted to all rows."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    model = make(method, told, _until(deadline))
+    model = make(chosen.method, told, _until(deadline), **chosen.settings)
     model.fit(frame, told.y_comp.as_y(), told.columns)
-    if method in NETWORKS:  # a deadline is no part of a model
+    if chosen.method in NETWORKS:  # a deadline is no part of a model
         model.classifier.set_params(callbacks=None)
         model.pipeline_[-1].set_params(callbacks=None)
     return model

@@ -156,7 +156,7 @@ def fit(request: Request, tell: Callable[[Tried], Any] = lambda _: None) -> Acco
     left = None
     if request.time_limit is not None:
         left = max(request.time_limit - (time.monotonic() - started), chosen.seconds)
-    model = candidates.fit_to_all(chosen.method, frame, told, left)
+    model = candidates.fit_to_all(chosen, frame, told, left)
     account = Account(
         told, source, len(frame), tried, chosen, float(np.mean(constant)), gain, gain_error, model
     )
