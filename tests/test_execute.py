@@ -350,6 +350,7 @@ def test_a_cluster_runs_the_same_bits_and_survives_the_loss_of_a_worker(jobs, le
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_cluster_survives_the_loss_of_ten_workers(ledger, tmp_path, monkeypatch):
     monkeypatch.setattr(execute, "_ATTEMPTS", 11)  # the parts of a job round otherwise
     longer = jobs_of(PLAN.replace("epochs = 4", "epochs = 300").replace("trials = 2", "trials = 5"))
@@ -417,8 +418,9 @@ def _cannot_start(connection):
 
 
 @pytest.mark.slow
-def test_a_run_that_kills_its_worker_on_a_cluster_is_recorded(unruly, ledger):
+def test_a_run_that_kills_its_worker_on_a_cluster_is_recorded(unruly, ledger, monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr(execute, "_SECONDS_TO_COME_BACK", 60.0)  # a busy machine starts slowly
     jobs = unruly("dies", rates=[1e-2])
     with execute.cluster(None, 1) as pool:
         execute.sweep(jobs, ledger, pool)

@@ -26,7 +26,7 @@ PUBLIC = {
         "save",
         "transition",
     ],
-    "ybar.labels": ["draw", "encode", "pairs"],
+    "ybar.labels": ["Evidence", "draw", "encode", "pairs"],
     "ybar.transition": [
         "biased",
         "check",

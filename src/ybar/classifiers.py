@@ -35,6 +35,9 @@ class Checked(NamedTuple):
     weights: FloatArray | None
     classes: AnyArray
     T: FloatArray
+    evidence: labels.Evidence | None = None
+    """Where y is more than complementary labels; `codes` then only tell which rows say something,
+    as a boolean array of shape (N, 1)."""
 
 
 class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,6 +54,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes_: AnyArray
     transition_: FloatArray
     _has_own_decoder = False  # whether decoder=None means something
+    _takes_evidence = False  # whether it learns from more than complementary labels
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q, the probability of each class as a complementary label."""
@@ -136,7 +140,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise TypeError("X must be an array, a sparse matrix or a data frame; got None")
         if self.decoder is not None or not self._has_own_decoder:
             decode.check_method(self.decoder, name="decoder")
-        codes, classes = labels.encode(y, self.classes)
+        codes, classes, T, evidence = self._read_y(y, self.classes)
         n_rows, n_classes = _num_samples(X), len(classes)
         if n_rows != len(codes):
             raise ValueError(
@@ -145,7 +149,10 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         weights = None if sample_weight is None else _checks.weights(sample_weight, n_rows)
         seen = np.arange(n_classes)
-        if n_classes > 1:
+        if evidence is not None:
+            if weights is not None and not weights[codes[:, 0]].any():
+                seen = seen[:0]
+        elif n_classes > 1:
             rows, indices = labels.pairs(codes, n_classes)
             seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
         if len(seen) == 0:
@@ -162,7 +169,42 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
                 f"n_samples = {n_rows}. Collect more rows or name fewer classes"
             )
-        return Checked(codes, weights, classes, self._check_transition(classes))
+        T = self._check_transition(classes) if T is None else T
+        return Checked(codes, weights, classes, T, evidence)
+
+    def _read_y(
+        self, y: ArrayLike | labels.Evidence, known: ArrayLike | None
+    ) -> tuple[AnyArray, AnyArray, FloatArray | None, labels.Evidence | None]:
+        """Return y as codes and its classes; if it is evidence its T, and it if there is more."""
+        if not isinstance(y, labels.Evidence):
+            return *labels.encode(y, known), None, None
+        classes, own = y.classes, y.transition
+        if known is not None and not np.array_equal(np.asarray(known), classes):
+            raise ValueError(
+                f"classes must be those of the evidence in y, {_checks.shown(classes.tolist())}; "
+                f"got {_checks.shown(np.asarray(known).tolist())}"
+            )
+        if own is None or not isinstance(self.transition, str):
+            T = self._check_transition(classes)
+            if own is not None and not np.allclose(T, own, rtol=0, atol=1e-9):
+                raise ValueError(
+                    "transition must be the T of the complementary labels in y, or be left out "
+                    "(evidence has its own); got another one"
+                )
+            own = T if own is None else own
+        labelled = y.labels()
+        if labelled is not None:
+            return labelled, classes, own, None
+        if not self._takes_evidence:
+            raise ValueError(
+                f"y must hold complementary labels under one T and nothing else for "
+                f"{type(self).__name__}, which learns their probabilities; got evidence of other "
+                "kinds. Use ComplementaryNetClassifier, whose method 'cpe-f' takes all of it"
+            )
+        informative = y.informative[:, None]
+        if not informative.any():
+            raise ValueError("y must tell classes apart in some row; got evidence of nothing")
+        return informative, classes, own, y
 
     def _check_transition(self, classes: AnyArray) -> FloatArray:
         """Return T, in the order of the classes."""
@@ -288,7 +330,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         """
         base = self._base()
         _check_base(base)
-        codes, weights, classes, T = self._check_fit(X, y, sample_weight)
+        codes, weights, classes, T, _ = self._check_fit(X, y, sample_weight)
         rows, indices = labels.pairs(codes, len(classes))
         X_fit = X
         if codes.ndim == 2:

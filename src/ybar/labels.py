@@ -9,7 +9,10 @@ Complementary labels come in two forms, and every function and classifier here t
 Each of several labels counts as one drawn from T. Labels that were drawn without putting back
 follow a T of their own unless T is uniform: estimate it with ``transition.estimate(y_true, mask)``.
 
-Inside the package they are *codes*: class indices 0..K-1, or the same boolean array.
+`Evidence` has room for more than that: ordinary labels for some rows, sets of candidates, answers
+to "is it a?", annotators each with a T of their own.
+
+Inside the package labels are *codes*: class indices 0..K-1, or the same boolean array.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from numpy.typing import ArrayLike
 
 from . import _checks, transition
 from ._encode import check_classes, check_indices, encode, look_up, pairs
+from ._evidence import Evidence
 from ._random import as_generator
 from ._typing import AnyArray, FloatArray, IntArray, Seed
 
-__all__ = ["draw", "encode", "pairs"]
+__all__ = ["Evidence", "draw", "encode", "pairs"]
 
 # Rows handled at a time by `draw`: its buffers then stay in the processor's cache.
 _BLOCK = 1 << 15

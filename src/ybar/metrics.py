@@ -64,10 +64,12 @@ def scel(
 
     Parameters
     ----------
-    y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
-        Held-out complementary labels.
+    y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
+        Held-out complementary labels; or whatever was observed, see `ybar.labels.Evidence`.
     q : array-like of shape (N, K)
-        Complementary probabilities.
+        Complementary probabilities. For evidence the class probabilities p instead: the loss is
+        the mean of -log Σ_y p[y] e[y] over the rows that say something, which for complementary
+        labels is -log q[ȳ].
     sample_weight : array-like of shape (N,), optional
     zero_as : float
         What a probability of exactly 0 counts as, where its label occurs. By default as 0: the
@@ -96,12 +98,28 @@ def scel(
         )
     n_classes = shape[1]
     probabilities = check_probabilities(q, n_classes)
-    rows, k = labels.pairs(y_comp, n_classes)
-    _same_length("y_comp", y_comp, "q", probabilities)
     zero_as = _checks.number(zero_as, "zero_as", "a probability, from 0 to 1", 0, 1)
-    losses = log_losses(probabilities[rows, k].astype(np.float64, copy=False), zero_as)
+    if isinstance(y_comp, labels.Evidence):
+        _same_length("y_comp", y_comp.codes, "q", probabilities)
+        rows = np.flatnonzero(y_comp.informative)
+        chosen = _likelihoods(y_comp, probabilities)[rows]
+    else:
+        rows, k = labels.pairs(y_comp, n_classes)
+        _same_length("y_comp", y_comp, "q", probabilities)
+        chosen = probabilities[rows, k].astype(np.float64, copy=False)
+    losses = log_losses(chosen, zero_as)
     mean, std_error = mean_and_error(losses, rows, len(probabilities), sample_weight)
     return (mean, std_error) if return_std_error else mean
+
+
+def _likelihoods(evidence: labels.Evidence, p: AnyArray) -> FloatArray:
+    """Return Σ_y p[y] e[y] of each row."""
+    if len(evidence.classes) != p.shape[1]:
+        raise ValueError(
+            f"q must have a column for each of the {len(evidence.classes)} classes of the "
+            f"evidence; got shape {p.shape}"
+        )
+    return np.asarray(np.einsum("nk,nk->n", p, np.asarray(evidence), dtype=np.float64))
 
 
 def log_losses(chosen: FloatArray, zero_as: float) -> FloatArray:
@@ -359,11 +377,21 @@ def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
     return estimator, X
 
 
-def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, AnyArray]:
-    """Return the classifier of ours, its X, and the complementary labels as codes."""
+def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
+    """Return the classifier of ours, its X, and the complementary labels as codes, or evidence."""
     classifier, X = _last_step(estimator, X)
     check_is_fitted(classifier, "classes_")
-    codes, _ = labels.encode(y, classifier.classes_)
+    codes: Any
+    if isinstance(y, labels.Evidence):
+        if not np.array_equal(y.classes, classifier.classes_):
+            raise ValueError(
+                "the evidence in y must be of the classes of the classifier, "
+                f"{_checks.shown(classifier.classes_.tolist())}; got "
+                f"{_checks.shown(y.classes.tolist())}"
+            )
+        codes = y
+    else:
+        codes, _ = labels.encode(y, classifier.classes_)
     if _num_samples(X) != len(codes):
         raise ValueError(
             f"X and y must have the same number of rows; got {_num_samples(X)} and {len(codes)}"
@@ -382,6 +410,8 @@ def scel_scorer(
     0. One such label would make SCEL infinite and every such model equally bad. Among the n labels
     scored it counts as 1/(n+1) instead: n labels cannot tell a rarer one from an impossible one.
 
+    For `ybar.labels.Evidence` the loss is that of the class probabilities, see `scel`.
+
     Several labels a row work in ``GridSearchCV`` and ``cross_val_score``; ``HalvingGridSearchCV``
     itself takes one label a row only.
 
@@ -396,6 +426,10 @@ def scel_scorer(
     (5,)
     """
     classifier, X, codes = _for_scoring(estimator, X, y)
+    if isinstance(codes, labels.Evidence):
+        p = classifier.predict_proba(X)
+        zero_as = 1 / (int(codes.informative.sum()) + 1)
+        return -scel(codes, p, sample_weight=sample_weight, zero_as=zero_as)
     q = classifier.predict_complementary_proba(X)
     n_labels = len(labels.pairs(codes, len(classifier.classes_))[0])
     return -scel(codes, q, sample_weight=sample_weight, zero_as=1 / (n_labels + 1))
@@ -417,5 +451,10 @@ def ure_scorer(
     (5,)
     """
     classifier, X, codes = _for_scoring(estimator, X, y)
+    if isinstance(codes, labels.Evidence):
+        raise ValueError(
+            "y must hold complementary labels for URE, which inverts their T; got Evidence. Use "
+            "metrics.scel_scorer"
+        )
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
     return -ure_zero_one(codes, predicted, classifier.transition_, sample_weight=sample_weight)

@@ -126,7 +126,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
 
     def _fit(self, X: Any, y: ArrayLike) -> Self:
         X = self._validate(X, ensure_min_samples=2)
-        codes, _, classes, T = self._check_fit(X, y)
+        codes, _, classes, T, _ = self._check_fit(X, y)
         _checks.n_jobs(self.n_jobs)
         n = self.n_components
         if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):

@@ -16,12 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .. import _checks, _path, labels
+from .. import _checks, _path
 from .._extras import require
 from .._random import as_generator
-from .._typing import AnyArray, FloatArray, IntArray, Seed
+from .._typing import AnyArray, FloatArray, Seed
 from ..classifiers import Checked, ComplementaryClassifier
-from . import evaluate, settings
+from . import evaluate, observed, settings
 
 if TYPE_CHECKING:
     from .objective import Run
@@ -39,6 +39,7 @@ class NetBase(ComplementaryClassifier):
     """What the classifier and its search share: from rows to records, from weights to answers."""
 
     _has_own_decoder = True
+    _takes_evidence = True
 
     method: Any
     hidden_layer_sizes: Any
@@ -192,15 +193,15 @@ class NetBase(ComplementaryClassifier):
         from .objective import Run
 
         method = losses.find(self.method)
-        decoder = method.decoder if self.decoder is None else self.decoder
         settings.check(self)
         device = settings.device(self.device)
         X = self._rows_of(X, reset=True, at_least=2)
         checked = self._check_fit(X, y, sample_weight)
-        _possible(checked, method)
+        observed.check(checked, method, self.criterion)
+        decoder = observed.decoder(checked, method) if self.decoder is None else self.decoder
         start = self._start(checked, method) if go_on else None
         generator = as_generator(self.random_state)
-        parts = self._parts(checked, generator)
+        parts = self._parts(checked, method, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
         data = population.Data(X, *parts, checked.T)
         runs = [Run(method, rate, first) for rate in rates]
@@ -265,7 +266,7 @@ class NetBase(ComplementaryClassifier):
         return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(checked.classes)]
 
     def _parts(
-        self, checked: Checked, generator: np.random.Generator
+        self, checked: Checked, method: Any, generator: np.random.Generator
     ) -> tuple[Samples, Samples | None]:
         if self.validation_fraction == 0:
             if self.select == "best" or self.patience is not None:
@@ -273,11 +274,11 @@ class NetBase(ComplementaryClassifier):
                     "validation_fraction must be above 0 to select the best epoch or to have "
                     "patience; got 0. Hold some rows out, or set select='last' and patience=None"
                 )
-            return _samples(checked, np.arange(len(checked.codes))), None
+            return observed.samples(checked, np.arange(len(checked.codes)), method), None
         ((training, validation),) = _path.splits(
             checked.codes, checked.weights, None, self.validation_fraction, generator
         )
-        return _samples(checked, training), _samples(checked, validation)
+        return observed.samples(checked, training, method), observed.samples(checked, validation)
 
     def _recipe(self, n_samples: int) -> Recipe:
         from .train import Recipe
@@ -341,7 +342,7 @@ class NetBase(ComplementaryClassifier):
             _warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
         method = record.run.method
         self.classes_, self.transition_ = checked.classes, checked.T
-        self.estimates_, self.decoder_ = method.estimates, method.decoder
+        self.estimates_, self.decoder_ = method.estimates, observed.decoder(checked, method)
         self._set_weights(record.weights)
         self.learned_transition_, self._learns = checked.T, method.learns
         if method.learns and record.learned is not None and record.transition is not None:
@@ -402,33 +403,6 @@ def _warn(text: str) -> None:
 def _is_dataset(X: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(X, torch.utils.data.Dataset)
-
-
-def _possible(checked: Checked, method: Any) -> None:
-    """Refuse labels that T says never occur: their loss is infinite whatever the network does."""
-    if method.estimates == "q" or method.learns:
-        return
-    _, k = labels.pairs(checked.codes, len(checked.classes))
-    never = np.flatnonzero(checked.T.sum(axis=0) == 0)
-    wrong = never[np.isin(never, k)]
-    if len(wrong):
-        raise ValueError(
-            "y must hold only labels that transition allows; "
-            f"{_checks.shown(checked.classes[wrong[0]])} occurs, but its column of transition is "
-            "all 0. Correct transition, or use method='cpe-n'"
-        )
-
-
-def _samples(checked: Checked, part: IntArray) -> Samples:
-    from .train import Samples
-
-    row, k = labels.pairs(checked.codes[part], len(checked.classes))
-    rows = part[row]
-    if checked.weights is None:
-        return Samples(rows, k)
-    weight = checked.weights[rows]
-    used = weight > 0
-    return Samples(rows[used], k[used], weight[used] / weight[used].mean())
 
 
 def _blocks(X: Any) -> Iterator[AnyArray]:

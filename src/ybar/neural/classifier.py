@@ -18,8 +18,8 @@ from .._random import as_generator
 from .._typing import AnyArray, Seed
 from ..classifiers import Checked
 from ..decode import Method as Decoder
-from . import evaluate, settings
-from .base import Callback, NetBase, _possible
+from . import evaluate, observed, settings
+from .base import Callback, NetBase
 
 __all__ = ["ComplementaryNetClassifier"]
 
@@ -187,9 +187,11 @@ class ComplementaryNetClassifier(NetBase):
         X : array-like of shape (N, n_features), memory map, or torch Dataset
             Of a dataset's items that are tuples the first is taken. With `network`, arrays may
             have more than two dimensions.
-        y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be. A row with several counts
-            once for each.
+        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+            Complementary labels: classes the rows are said not to be. Several of a row are drawn
+            independently: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their common
+            likelihood, the other methods from each by itself. Those four also take
+            `ybar.labels.Evidence`: ordinary labels, sets and more.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -244,7 +246,7 @@ class ComplementaryNetClassifier(NetBase):
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             checked = self._check_part(X, y, classes, sample_weight)
-            _possible(checked, method)
+            observed.check(checked, method)
             if method.inverts:
                 decode.inverse(checked.T, stacklevel=2)  # for its warning
             entropy = int(as_generator(self.random_state).integers(2**63))
@@ -261,13 +263,15 @@ class ComplementaryNetClassifier(NetBase):
                 stack.restore(self._stream)
             elif start is not None:
                 stack.start(start["weights"], start["learned"])
-            reading = evaluate.Reading(method.estimates, method.decoder, checked.T)
+            reading = evaluate.Reading(
+                method.estimates, observed.decoder(checked, method), checked.T
+            )
             record = population.Record(runs[0], reading)
             for name, values in getattr(self, "history_", {}).items():
                 record.history[name].extend(values.tolist())
             weight = checked.weights
-            rows, k = labels.pairs(checked.codes, len(checked.classes))
-            samples = train.Samples(rows, k, None if weight is None else weight[rows])
+            rows, k, patterns = observed.entries(checked, np.arange(len(X)), method)
+            samples = train.Samples(rows, k, None if weight is None else weight[rows], patterns)
             how = population.Selection("last")
             for epoch in train.train(
                 stack, Rows(X, model.device), samples, recipe, generator, threading.Event()
@@ -299,12 +303,14 @@ class ComplementaryNetClassifier(NetBase):
                     f"{_checks.shown(np.asarray(known).tolist())}"
                 )
             known = named
+        if known is None and isinstance(y, labels.Evidence):
+            known = y.classes
         if known is None:
             raise ValueError(
                 "classes must be passed on the first call to partial_fit, or as the parameter "
                 "classes: the first rows need not rule out every class; got None"
             )
-        codes, names = labels.encode(y, known)
+        codes, names, T, evidence = self._read_y(y, known)
         if len(codes) != len(X):
             raise ValueError(
                 "X and y must have the same number of rows (inconsistent numbers of samples); "
@@ -313,7 +319,8 @@ class ComplementaryNetClassifier(NetBase):
         weights = None if sample_weight is None else _checks.weights(sample_weight, len(codes))
         if self.decoder is not None:
             decode.check_method(self.decoder, name="decoder")
-        return Checked(codes, weights, names, self._check_transition(names))
+        T = self._check_transition(names) if T is None else T
+        return Checked(codes, weights, names, T, evidence)
 
 
 _LOSS_ONLY = {"scel": math.nan, "ure": math.nan}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import decode, metrics
+from .._evidence import log_likelihoods
 from .._typing import AnyArray, FloatArray, IntArray
 
 
@@ -53,11 +55,15 @@ def log_softmax(logits: AnyArray) -> FloatArray:
 
 def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray) -> FloatArray:
     """Return -log q[k] of each row, k being its label, without leaving log space."""
-    log_p = log_softmax(logits)
     if estimates == "q":
-        return -log_p[np.arange(len(k)), k]
+        return -log_softmax(logits)[np.arange(len(k)), k]
     with np.errstate(divide="ignore"):
-        joint = log_p + np.log(own_T).T[k]
+        return evidence_losses(logits, np.log(own_T).T[k])
+
+
+def evidence_losses(logits: AnyArray, log_e: FloatArray) -> FloatArray:
+    """Return -log Σ_y p[y] e[y] of each row."""
+    joint = log_softmax(logits) + log_e
     top = joint.max(axis=1)
     with np.errstate(invalid="ignore"):
         return np.asarray(-(top + np.log(np.exp(joint - top[:, None]).sum(axis=1))))
@@ -76,13 +82,21 @@ def held_out(
     reading: Reading,
     own_T: FloatArray,
     inverse: FloatArray,
+    patterns: Any = None,
 ) -> dict[str, float]:
-    """Return SCEL and URE, each with its standard error, of labels k at those rows of logits."""
-    found: dict[str, float] = {}
-    losses = {
-        "scel": scel_losses(logits[rows], k, reading.estimates, own_T),
-        "ure": ure_losses(reading.classes(logits, own_T)[rows], k, inverse),
-    }
+    """Return SCEL and URE, each with its standard error, of labels k at those rows of logits.
+
+    Where labels stand for patterns (see `objective.Patterns`) there is no URE.
+    """
+    found: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
+    if patterns is not None:
+        log_e = log_likelihoods(patterns.log_rest, patterns.counts, own_T)[k]
+        losses = {"scel": evidence_losses(logits[rows], log_e)}
+    else:
+        losses = {
+            "scel": scel_losses(logits[rows], k, reading.estimates, own_T),
+            "ure": ure_losses(reading.classes(logits, own_T)[rows], k, inverse),
+        }
     for name, values in losses.items():
         mean, error = metrics.mean_and_error(values, rows, len(logits), weight)
         found |= {name: mean, f"{name}_std_error": error}

@@ -25,7 +25,7 @@ def posterior(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
 
 def at_transition(logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None) -> Tensor:
     """Return the gradient of the batch's sum of `forward` losses at log T: -Σ r eᵀ."""
-    unit = torch.nn.functional.one_hot(y_comp, logits.shape[-2]).to(logits.dtype)
+    unit = torch.nn.functional.one_hot(y_comp, log_T.shape[-1]).to(logits.dtype)
     if weight is not None:
         unit = unit * weight.unsqueeze(-1)
     return -posterior(logits, y_comp, log_T) @ unit

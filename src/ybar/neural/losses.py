@@ -219,6 +219,11 @@ class Method:
     gradient: Callable[..., Any] | None = None
     shares: tuple[float, ...] | None = None
 
+    @property
+    def takes_evidence(self) -> bool:
+        """Whether the loss is a likelihood, and so has room for all that can be observed."""
+        return self.loss is forward
+
 
 METHODS: dict[str, Method] = {
     "ure": Method(unbiased, inverts=True, gradient=gradients.unbiased),

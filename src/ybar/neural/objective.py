@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .._evidence import log_likelihoods
 from .._typing import AnyArray, FloatArray
 from . import gradients, losses
 from .losses import LEARNED, Method
@@ -22,6 +23,13 @@ class Run:
     method: Method
     learning_rate: float = 1e-3
     seed: Any = 0
+
+
+class Patterns(NamedTuple):
+    """The different likelihoods that rows have: log rest[m, y] + Σ_k counts[m, k] log T[y, k]."""
+
+    log_rest: FloatArray
+    counts: FloatArray
 
 
 @dataclass
@@ -48,12 +56,16 @@ class Objective:
     shares : Tensor or None
         Share of each complementary label among all that are trained on; None takes the batch's.
         Methods of a whole batch need it: shares of a batch are so noisy that they rule the loss.
+    patterns : tuple or None
+        What labels stand for where they are more than one class each, set by `observe`: log rest
+        and counts of `Patterns`, and the likelihoods under the T given, (K, M).
     """
 
     def __init__(self, runs: Sequence[Run], log_T: FloatArray, device: torch.device) -> None:
         self.log_T = torch.as_tensor(log_T, dtype=torch.float32, device=device)
         self.learned: list[Tensor | None] = [None] * len(runs)
         self.shares: Tensor | None = None
+        self.patterns: tuple[Tensor, Tensor, Tensor] | None = None
         self.parts = []
         for method in dict.fromkeys(run.method for run in runs):
             chosen = [i for i, run in enumerate(runs) if run.method == method]
@@ -67,6 +79,20 @@ class Objective:
                     values.grad = its_slope
                     self.learned[run] = values
             self.parts.append(Part(method, chosen, _as_slice(chosen), learned, slope))
+
+    def observe(self, y_comp: Tensor, weight: Tensor | None, patterns: Patterns | None) -> None:
+        """Take note of all that is trained on."""
+        if patterns is None:
+            self.shares = shares_of(y_comp, weight, self.log_T.shape[-1])
+            return
+        device = self.log_T.device
+        log_T = self.log_T.double().cpu().numpy()
+        fixed = log_likelihoods(patterns.log_rest, patterns.counts, np.exp(log_T))
+        log_rest, counts, columns = (
+            torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float32, device=device)
+            for a in (patterns.log_rest, patterns.counts, fixed.T)
+        )
+        self.patterns = log_rest, counts, columns
 
     def transition(self, run: int) -> FloatArray:
         """Return T as a run has it now."""
@@ -104,6 +130,14 @@ class Objective:
             log_T = LEARNED[method.learns].log_matrix(own, log_T)
         if method.gradient is None:
             return self._by_autograd(part, logits, y_comp, weight, log_T, own)
+        if self.patterns is not None and own is None:
+            log_T = self.patterns[2]
+        elif self.patterns is not None:
+            log_rest, counts = (a.index_select(0, y_comp).T for a in self.patterns[:2])
+            log_T, y_comp = (
+                log_rest + log_T @ counts,
+                torch.arange(len(y_comp), device=log_T.device),
+            )
         classes_first, fixed = logits.transpose(-1, -2), log_T.detach()
         if own is not None and part.slope is not None:
             at_T = gradients.at_transition(classes_first, y_comp, fixed, weight)

@@ -142,6 +142,7 @@ def follow(
                         records[run].reading,
                         own[run],
                         inverse,
+                        data.validation.patterns,
                     )
                     if data.held_out is not None:
                         values[run] |= data.held_out(logits[run], records[run], own[run])

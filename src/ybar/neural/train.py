@@ -24,17 +24,21 @@ from .._typing import AnyArray, FloatArray, IntArray
 from .data import Rows
 from .losses import LEARNED
 from .models import Dense, Module
-from .objective import Objective, Run, shares_of
+from .objective import Objective, Patterns, Run
 
 _SETTLED_AT_ONCE = 64
 
 
 class Samples(NamedTuple):
-    """One entry for each single complementary label: its row, the label, its weight (mean 1)."""
+    """One entry for each single complementary label: its row, the label, its weight (mean 1).
+
+    With patterns one for each row: `y_comp` tells which pattern it has.
+    """
 
     rows: IntArray
     y_comp: IntArray
     weight: AnyArray | None = None
+    patterns: Patterns | None = None
 
 
 @dataclass(frozen=True)
@@ -225,7 +229,7 @@ def train(
     n, device = len(samples.rows), model.device
     y_comp = torch.from_numpy(samples.y_comp).to(device)
     weight = None if samples.weight is None else torch.from_numpy(samples.weight).float().to(device)
-    objective.shares = shares_of(y_comp, weight, objective.log_T.shape[-1])
+    objective.observe(y_comp, weight, samples.patterns)
     settled_at_once = max(4, _SETTLED_AT_ONCE // model.n_runs)
     failed: dict[int, int] = {}
     for epoch in range(1, recipe.max_epochs + 1):

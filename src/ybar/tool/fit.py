@@ -182,7 +182,7 @@ def explain(account: Account) -> list[str]:
         low, high = _interval(1 - chosen.error, chosen.error_std_error)
         lines.append(
             f"Expected accuracy: {100 * min(1.0, max(0.0, 1 - chosen.error)):.1f}% (two standard "
-            f"errors: {100 * low:.0f}% to {100 * high:.0f}%), estimated without any true label"
+            f"errors: {100 * low:.1f}% to {100 * high:.1f}%), estimated without any true label"
             + ("" if account.source == "uniform" else f", if T is right ({account.source})")
             + "."
         )

@@ -1,0 +1,102 @@
+"""What was observed of the rows, as training takes it: labels one by one, or whole likelihoods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _checks, labels
+from .._evidence import log_likelihoods
+from .._typing import IntArray
+from ..classifiers import Checked
+
+if TYPE_CHECKING:
+    from .objective import Patterns
+    from .train import Samples
+
+
+def decoder(checked: Checked, method: Any) -> Any:
+    """Return how predictions are made: where evidence is more than labels, by the largest p."""
+    return method.decoder if checked.evidence is None else "max"
+
+
+def check(checked: Checked, method: Any, criterion: str = "scel") -> None:
+    """Refuse what the method cannot learn from: its loss would be infinite, or has no room."""
+    if checked.evidence is not None:
+        _check_evidence(checked.evidence, method, criterion)
+        return
+    if method.estimates == "q" or method.learns:
+        return
+    _, k = labels.pairs(checked.codes, len(checked.classes))
+    never = np.flatnonzero(checked.T.sum(axis=0) == 0)
+    wrong = never[np.isin(never, k)]
+    if len(wrong):
+        raise ValueError(
+            "y must hold only labels that transition allows; "
+            f"{_checks.shown(checked.classes[wrong[0]])} occurs, but its column of transition is "
+            "all 0. Correct transition, or use method='cpe-n'"
+        )
+    if checked.codes.ndim == 2 and method.takes_evidence:
+        log_e = log_likelihoods(np.zeros(1), checked.codes.astype(np.float64), checked.T)
+        impossible = (log_e == -np.inf).all(axis=1)
+        if impossible.any():
+            raise ValueError(
+                "y must hold only labels that transition allows; those of row "
+                f"{int(np.argmax(impossible))} cannot occur together, whatever its class. Correct "
+                "it or transition, or use method='cpe-n'"
+            )
+
+
+def _check_evidence(evidence: labels.Evidence, method: Any, criterion: str) -> None:
+    if not method.takes_evidence:
+        raise ValueError(
+            "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
+            "than complementary labels: only a likelihood has room for them"
+        )
+    if method.learns and evidence.transition is None:
+        raise ValueError(
+            "y must hold complementary labels under one T for the methods 'cpe-n' and 'cpe-t', "
+            "which learn it; got evidence without any, or under several. Use method='cpe-f'"
+        )
+    if criterion == "ure":
+        raise ValueError(
+            "criterion must be 'scel' where y is evidence of other kinds than complementary "
+            "labels; got 'ure', which inverts their T"
+        )
+
+
+def samples(checked: Checked, part: IntArray, method: Any = None) -> Samples:
+    """Return what is trained on, with weights of mean 1; without a method what is judged by."""
+    from .train import Samples
+
+    rows, k, patterns = entries(checked, part, method)
+    if checked.weights is None:
+        return Samples(rows, k, None, patterns)
+    weight = checked.weights[rows]
+    used = weight > 0
+    return Samples(rows[used], k[used], weight[used] / weight[used].mean(), patterns)
+
+
+def entries(
+    checked: Checked, part: IntArray, method: Any = None
+) -> tuple[IntArray, IntArray, Patterns | None]:
+    """Return rows, and the label or the pattern of each.
+
+    A likelihood takes all labels of a row together; other methods, and SCEL, take each by itself.
+    """
+    from .objective import Patterns
+
+    if checked.evidence is not None:
+        evidence = checked.evidence[part]
+        with np.errstate(divide="ignore"):
+            patterns = Patterns(np.log(evidence.rest), evidence.counts)
+        says = evidence.informative
+        return part[says], evidence.codes[says], patterns
+    if method is not None and method.takes_evidence and checked.codes.ndim == 2:
+        sets, code = np.unique(checked.codes[part], axis=0, return_inverse=True)
+        says = np.asarray(checked.codes[part].any(axis=1))
+        patterns = Patterns(np.zeros(sets.shape), sets.astype(np.float64))
+        return part[says], code.reshape(-1)[says], patterns
+    row, k = labels.pairs(checked.codes[part], len(checked.classes))
+    return part[row], k, None

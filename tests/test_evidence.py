@@ -1,0 +1,445 @@
+"""Evidence: each kind of observation against its own formula, alone and in training."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ybar import (
+    ComplementaryNetClassifier,
+    CPEClassifier,
+    CPEKNeighborsClassifierCV,
+    datasets,
+    labels,
+    metrics,
+    transition,
+)
+from ybar.labels import Evidence
+from ybar.neural import losses
+from ybar.neural.objective import Objective, Patterns, Run
+
+K = 4
+NAMES = ["ant", "bee", "cat", "dog"]
+
+
+@pytest.fixture
+def T():
+    return transition.with_uniform_noise(transition.strong(K, random_state=0), 0.1)
+
+
+@pytest.fixture
+def mask():
+    mask = np.random.default_rng(0).random((60, K)) < 0.4
+    mask[mask.all(axis=1), 0] = False
+    return mask
+
+
+def likelihoods(T, mask):
+    """Return Π T[y, k] over the labels of each row, by loops."""
+    found = np.ones(mask.shape)
+    for row, ruled_out in enumerate(mask):
+        for y in range(K):
+            for k in np.flatnonzero(ruled_out):
+                found[row, y] *= T[y, k]
+    return found
+
+
+def test_one_complementary_label_is_a_column_of_T(T):
+    y_comp = [2, 0, 3]
+    found = Evidence.complementary(y_comp, T)
+    np.testing.assert_allclose(np.asarray(found), T[:, y_comp].T)
+    named = Evidence.complementary(np.array(NAMES)[y_comp], T, classes=NAMES)
+    np.testing.assert_array_equal(np.asarray(named), np.asarray(found))
+    assert named.classes.tolist() == NAMES
+
+
+def test_several_labels_are_the_product_of_their_columns(T, mask):
+    found = Evidence.complementary(mask, T)
+    np.testing.assert_allclose(np.asarray(found), likelihoods(T, mask))
+    assert len(found.table) < len(found)
+    twice = Evidence.complementary([0, 1], T) & Evidence.complementary([0, 2], T)
+    np.testing.assert_allclose(np.asarray(twice), [T[:, 0] ** 2, T[:, 1] * T[:, 2]])
+    assert twice.labels() is None
+
+
+def test_a_set_drawn_at_once_excludes_it_and_says_no_more(mask):
+    found = Evidence.excluded(mask)
+    np.testing.assert_array_equal(np.asarray(found), ~mask)
+    # The chance of such a set is 1 / C(K-1, size) for each class outside it, 0 for those in it:
+    # the same but for a factor common to the row, as labels one by one are under uniform T.
+    drawn = np.asarray(Evidence.complementary(mask, "uniform"))
+    np.testing.assert_allclose(drawn / drawn.max(axis=1, keepdims=True), ~mask)
+
+
+def test_ordinary_labels_sets_answers_and_nothing():
+    unit = np.eye(K)
+    np.testing.assert_array_equal(
+        np.asarray(Evidence.ordinary(["cat", "ant"], classes=NAMES)), unit[[2, 0]]
+    )
+    sets = np.array([[True, False, True, False], [False, True, True, True]])
+    np.testing.assert_array_equal(np.asarray(Evidence.candidates(sets)), sets)
+    said = Evidence.answers([1, 1, 3], np.array([True, False, False]), classes=K)
+    np.testing.assert_array_equal(np.asarray(said), [unit[1], 1 - unit[1], 1 - unit[3]])
+    none = Evidence.nothing(2, classes=K)
+    np.testing.assert_array_equal(np.asarray(none), np.ones((2, K)))
+    assert not none.informative.any()
+
+
+def test_annotators_have_each_their_own_T(T):
+    other = transition.weak(K, random_state=3)
+    found = Evidence.complementary([0, 0, 3], {"a": T, "b": other}, annotator=["a", "b", "a"])
+    np.testing.assert_allclose(np.asarray(found), [T[:, 0], other[:, 0], T[:, 3]])
+    assert found.transition is None
+
+
+def test_parts_are_joined_by_rows_and_by_observation(T, mask):
+    labelled = Evidence.complementary(mask, T)
+    true = Evidence.ordinary([0, 1, 2], classes=K)
+    rows = Evidence.concatenate([labelled, true])
+    np.testing.assert_allclose(np.asarray(rows), [*likelihoods(T, mask), *np.eye(K)[[0, 1, 2]]])
+    np.testing.assert_array_equal(rows.transition, T)
+    sets = Evidence.candidates(np.arange(K) < 1 + np.arange(60)[:, None] % K)
+    both = labelled & sets
+    np.testing.assert_allclose(np.asarray(both), np.asarray(labelled) * np.asarray(sets))
+    other = Evidence.complementary([0, 1], transition.uniform(K))
+    mixed = Evidence.concatenate([labelled, other])
+    assert mixed.transition is None
+    np.testing.assert_allclose(np.asarray(mixed), [*np.asarray(labelled), *np.asarray(other)])
+
+
+def test_many_labels_of_a_row_do_not_underflow(T):
+    found = Evidence.complementary([1], T)
+    for _ in range(10):
+        found = found & found
+    assert np.isfinite(found.log_table).all()
+    np.testing.assert_allclose(found.log_table[0], 1024 * np.log(T[:, 1]))
+
+
+def test_rows_can_be_taken_as_scikit_learn_takes_them(T, mask):
+    found = Evidence.complementary(mask, T)
+    dense = np.asarray(found)
+    for rows in ([3, 1], np.array([3, 1]), slice(2, 5), np.arange(60) % 2 == 0):
+        np.testing.assert_array_equal(np.asarray(found[rows]), dense[rows])
+        np.testing.assert_array_equal(np.asarray(found[rows, ...]), dense[rows])
+    assert found[4].shape == (1, K)
+    assert repr(found).startswith("<Evidence of 60 rows")
+    with pytest.raises(IndexError, match="rows only"):
+        found[0, 1]
+
+
+def test_labels_come_back_where_there_is_nothing_else(T, mask):
+    y_comp = np.array([0, 3, 1])
+    np.testing.assert_array_equal(Evidence.complementary(y_comp, T).labels(), y_comp)
+    np.testing.assert_array_equal(Evidence.complementary(mask, T).labels(), mask)
+    assert Evidence.ordinary([0], classes=K).labels() is None
+    some = Evidence.concatenate([Evidence.complementary(y_comp, T), Evidence.nothing(1, classes=K)])
+    np.testing.assert_array_equal(some.labels(), [*np.eye(K, dtype=bool)[y_comp], [False] * K])
+
+
+WRONG = {
+    "zero row": (lambda: Evidence([[1, 0.0], [0, 0]]), "row 1 has probability 0 under every class"),
+    "negative": (lambda: Evidence([[1, -0.5]]), "must be finite and not negative; got -0.5"),
+    "nan": (lambda: Evidence([[1, np.nan]]), "got nan in row 0, column 1"),
+    "infinite": (lambda: Evidence([[1, np.inf]]), "got inf"),
+    "ragged": (lambda: Evidence([[1, 0], [1]]), "differ in length"),
+    "flat": (lambda: Evidence([1, 0]), r"shape \(N, K\)"),
+    "names": (lambda: Evidence([[1, 0]], classes=NAMES), "each of the 4 classes"),
+    "words": (lambda: Evidence([["a", "b"]]), "not all numbers"),
+    "unknown class": (lambda: Evidence.ordinary(["emu"], classes=NAMES), "got 'emu' in row 0"),
+    "empty set": (lambda: Evidence.candidates(np.zeros((1, 3), bool)), "row 0 has probability 0"),
+    "all excluded": (lambda: Evidence.excluded(np.ones((1, 3), bool)), "row 0 has probability 0"),
+    "sets of numbers": (lambda: Evidence.candidates([[0, 1]]), "boolean array"),
+    "sets of too few": (
+        lambda: Evidence.candidates(np.ones((1, 3), bool), classes=NAMES),
+        "each of the 4 classes",
+    ),
+    "excluded numbers": (lambda: Evidence.excluded([[0, 1]]), "boolean array"),
+    "answers of words": (
+        lambda: Evidence.answers([0], ["yes"], classes=3),
+        "yes must hold True or False",
+    ),
+    "answers too few": (
+        lambda: Evidence.answers([0, 1], np.array([True]), classes=3),
+        "each of the 2 rows",
+    ),
+    "contradiction": (
+        lambda: Evidence.ordinary([0], classes=3) & Evidence.ordinary([1], classes=3),
+        "row 0 has probability 0",
+    ),
+    "lengths": (
+        lambda: Evidence.ordinary([0], classes=3) & Evidence.nothing(2, classes=3),
+        "1 and 2 rows",
+    ),
+    "other classes": (
+        lambda: Evidence.concatenate(
+            [Evidence.nothing(1, classes=3), Evidence.nothing(1, classes=4)]
+        ),
+        "same classes in the same order",
+    ),
+    "not evidence": (lambda: Evidence.concatenate([[0, 1]]), "must be an Evidence"),
+    "no parts": (lambda: Evidence.concatenate([]), "at least one Evidence"),
+    "annotator without T": (
+        lambda: Evidence.complementary(
+            [0, 1], {"a": transition.uniform(3)}, annotator=["a", "zoe"]
+        ),
+        r"none for 'zoe' \(row 1\)",
+    ),
+    "annotators and one T": (
+        lambda: Evidence.complementary([0], transition.uniform(3), annotator=["a"]),
+        "a dict with a matrix for each annotator",
+    ),
+    "T of annotators and no annotator": (
+        lambda: Evidence.complementary([0], {"a": transition.uniform(3)}),
+        "annotator=None",
+    ),
+    "annotators of other rows": (
+        lambda: Evidence.complementary([0, 1], {"a": transition.uniform(3)}, annotator=["a"]),
+        "same number of rows; got 2 and 1",
+    ),
+    "several by annotators": (
+        lambda: Evidence.complementary(
+            np.eye(3, dtype=bool), {"a": transition.uniform(3)}, annotator=["a"] * 3
+        ),
+        "one label a row where annotators differ",
+    ),
+    "labels that cannot be": (
+        lambda: Evidence.complementary([0], [[0, 1], [0, 1]]),
+        "row 0 has probability 0",
+    ),
+    "one class": (lambda: Evidence.nothing(1, classes=1), "at least 2"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_is_one_clear_line(case):
+    make, message = WRONG[case]
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def reference(logits, e):
+    """Return -log Σ_y p[y] e[y] of each row."""
+    return -(logits.softmax(-1) * e).sum(-1).log()
+
+
+def everything(T, mask):
+    """Return evidence of every kind, with labels under T."""
+    n = len(mask)
+    return Evidence.concatenate(
+        [
+            Evidence.complementary(mask, T),
+            Evidence.ordinary(np.arange(n) % K, classes=K),
+            Evidence.excluded(mask) & Evidence.complementary(np.arange(n) % K, T),
+        ]
+    )
+
+
+def test_training_minimises_the_likelihood_of_all_that_was_observed(T, mask):
+    evidence = everything(T, mask)
+    logits = torch.randn(1, len(evidence), K, generator=torch.Generator().manual_seed(0))
+    weight = torch.rand(len(evidence), generator=torch.Generator().manual_seed(1)) + 0.5
+    objective = Objective([Run(losses.find("cpe-f"))], np.log(T), torch.device("cpu"))
+    codes = torch.from_numpy(evidence.codes)
+    with np.errstate(divide="ignore"):
+        objective.observe(codes, weight, Patterns(np.log(evidence.rest), evidence.counts))
+    gradient = objective(logits, codes, weight)
+    z = logits.clone().requires_grad_()
+    expected = (reference(z, torch.from_numpy(np.asarray(evidence))) * weight).sum()
+    expected.backward()
+    np.testing.assert_allclose(gradient, z.grad, atol=1e-5)
+    np.testing.assert_allclose(objective.settle(), [[expected.item()]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["cpe-n", "cpe-t"])
+def test_a_T_that_is_learned_is_learned_from_all_labels(T, mask, method):
+    evidence = everything(T, mask)
+    logits = torch.randn(1, len(evidence), K, generator=torch.Generator().manual_seed(0))
+    with np.errstate(divide="ignore"):
+        log_T = np.log(T)
+        patterns = Patterns(np.log(evidence.rest), evidence.counts)
+    objective = Objective([Run(losses.find(method))], log_T, torch.device("cpu"))
+    codes = torch.from_numpy(evidence.codes)
+    objective.observe(codes, None, patterns)
+    objective(logits, codes, None)
+    own = objective.learned[0].clone().requires_grad_()
+    learns = losses.LEARNED[losses.find(method).learns]
+    matrix = learns.log_matrix(own[None], torch.as_tensor(log_T, dtype=torch.float32))[0].exp()
+    counts = torch.from_numpy(evidence.counts).float()[codes]
+    rest = torch.from_numpy(evidence.rest).float()[codes]
+    e = rest * (matrix[None] ** counts[:, None, :]).prod(-1)
+    total = reference(logits[0], e).sum()
+    total.backward()
+    np.testing.assert_allclose(objective.learned[0].grad, own.grad / len(codes), atol=1e-5)
+    np.testing.assert_allclose(objective.settle(), [[total.item()]], rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return datasets.load("digits")
+
+
+def net(**params):
+    defaults = {"hidden_layer_sizes": (), "max_epochs": 30, "random_state": 0, "dropout": 0}
+    return ComplementaryNetClassifier(**{**defaults, "learning_rate": 1e-2, **params})
+
+
+def test_evidence_of_labels_alone_is_those_labels_to_the_bit(digits):
+    T = transition.strong(10, random_state=0)
+    y_comp = labels.draw(digits.y_train, T, random_state=0)
+    plain = net(transition=T, max_epochs=3).fit(digits.X_train, y_comp)
+    wrapped = net(max_epochs=3).fit(digits.X_train, Evidence.complementary(y_comp, T))
+    for one, other in zip(plain.coefs_, wrapped.coefs_, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(plain.transition_, wrapped.transition_)
+    for make in (
+        lambda T: CPEClassifier(LogisticRegression(max_iter=50), transition=T),
+        lambda T: CPEKNeighborsClassifierCV([10, 20], transition=T, random_state=0),
+    ):
+        plain = make(T).fit(digits.X_train / 16, y_comp)
+        wrapped = make("uniform").fit(digits.X_train / 16, Evidence.complementary(y_comp, T))
+        one, other = (clf.predict_proba(digits.X_test / 16) for clf in (plain, wrapped))
+        np.testing.assert_array_equal(one, other)
+
+
+def test_several_labels_train_as_their_common_likelihood(digits):
+    rng = np.random.default_rng(0)
+    mask = np.zeros((len(digits.y_train), 10), dtype=bool)
+    for row, y in enumerate(digits.y_train):
+        others = np.delete(np.arange(10), y)
+        mask[row, rng.choice(others, rng.integers(1, 6), replace=False)] = True
+    by_mask = net(max_epochs=5, select="last").fit(digits.X_train, mask)
+    by_set = net(max_epochs=5, select="last").fit(digits.X_train, Evidence.excluded(mask))
+    for one, other in zip(by_mask.coefs_, by_set.coefs_, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+    p = by_set.predict_proba(digits.X_test[:50])
+    sets = Evidence.excluded(mask)[:50]
+    expected = -np.mean(np.log((p * np.asarray(sets)).sum(axis=1)))
+    assert metrics.scel(sets, p) == pytest.approx(expected)
+    assert by_set.score(digits.X_test[:50], sets) == pytest.approx(-expected)
+
+
+def test_scel_of_complementary_evidence_is_scel(T):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(K), 200)
+    y_comp = rng.integers(K, size=200)
+    evidence = Evidence.complementary(y_comp, T)
+    plain = metrics.scel(y_comp, p @ T, return_std_error=True)
+    np.testing.assert_allclose(metrics.scel(evidence, p, return_std_error=True), plain)
+    more = Evidence.concatenate([evidence, Evidence.nothing(5, classes=K)])
+    with_more = metrics.scel(more, np.concatenate([p, p[:5]]))
+    assert with_more == pytest.approx(plain[0])
+    with pytest.raises(ValueError, match="each of the 4 classes"):
+        metrics.scel(evidence, rng.dirichlet(np.ones(3), 200))
+
+
+def mixed(digits, T, n_true, seed):
+    """Return complementary labels, and for some rows the true one instead."""
+    y_comp = labels.draw(digits.y_train, T, random_state=seed)
+    known = np.random.default_rng(seed).choice(len(y_comp), n_true, replace=False)
+    is_known = np.isin(np.arange(len(y_comp)), known)
+    order = np.argsort(is_known, kind="stable")
+    evidence = Evidence.concatenate(
+        [
+            Evidence.complementary(y_comp[~is_known], T),
+            Evidence.ordinary(digits.y_train[is_known], classes=10),
+        ]
+    )
+    return evidence[np.argsort(order)]
+
+
+def test_true_labels_for_some_rows_do_not_hurt_on_average(digits):
+    T = transition.uniform(10)
+    accuracy = {
+        n: np.mean(
+            [
+                (
+                    net(random_state=seed)
+                    .fit(digits.X_train, mixed(digits, T, n, seed))
+                    .predict(digits.X_test)
+                    == digits.y_test
+                ).mean()
+                for seed in range(10)
+            ]
+        )
+        for n in (0, 50, 200)
+    }
+    assert accuracy[0] <= accuracy[50] <= accuracy[200]
+    assert accuracy[200] > accuracy[0] + 0.02
+
+
+def test_the_class_of_the_largest_p_is_predicted_and_all_of_scikit_learn_works(digits):
+    T = transition.strong(10, random_state=1)
+    evidence = mixed(digits, T, 100, 0)
+    clf = net(max_epochs=10).fit(digits.X_train, evidence)
+    p = clf.predict_proba(digits.X_test)
+    np.testing.assert_array_equal(clf.predict(digits.X_test), p.argmax(axis=1))
+    np.testing.assert_array_equal(clf.transition_, T)
+    assert np.isfinite(clf.history_["scel"]).all()
+    assert np.isnan(clf.history_["ure"]).all()
+    pipeline = make_pipeline(StandardScaler(), net(max_epochs=2))
+    search = GridSearchCV(
+        pipeline,
+        {"complementarynetclassifier__learning_rate": [1e-2, 1e-3]},
+        scoring=metrics.scel_scorer,
+        cv=2,
+        error_score="raise",
+    ).fit(digits.X_train, evidence)
+    assert np.isfinite(search.best_score_)
+    assert cross_val_score(pipeline, digits.X_train, evidence, cv=2).shape == (2,)
+
+
+def test_noise_and_streams_take_evidence(digits):
+    T = transition.strong(10, random_state=1)
+    evidence = mixed(digits, T, 100, 0)
+    clf = net(method="cpe-n").fit(digits.X_train, evidence)
+    assert clf.noise_ < 0.2
+    stream = net(max_epochs=1)
+    for start in range(0, 1200, 200):
+        rows = slice(start, start + 200)
+        stream.partial_fit(digits.X_train[rows], evidence[rows])
+    assert stream.predict(digits.X_test).shape == digits.y_test.shape
+    weights = np.ones(len(evidence))
+    weights[: len(weights) // 2] = 0
+    assert net(max_epochs=2).fit(digits.X_train, evidence, sample_weight=weights).n_epochs_ == 2
+
+
+def test_what_cannot_be_learned_from_is_said(digits):
+    X, T = digits.X_train[:300], transition.strong(10, random_state=1)
+    evidence = mixed(digits, T, 100, 0)[:300]
+    per_annotator = Evidence.complementary([0] * 300, {1: T}, annotator=[1] * 300)
+    cases = [
+        (CPEClassifier(), evidence, "one T and nothing else for CPEClassifier"),
+        (CPEKNeighborsClassifierCV(), evidence, "nothing else for CPEKNeighborsClassifierCV"),
+        (net(method="scl-nl"), evidence, "method must be 'cpe-f'"),
+        (net(method="cpe-n"), per_annotator, "learn it; got evidence without any"),
+        (net(criterion="ure"), evidence, "criterion must be 'scel'"),
+        (net(classes=list("abcdefghij")), evidence, "classes must be those of the evidence"),
+        (net(transition=transition.uniform(10)), evidence, "transition must be the T of"),
+        (net(), Evidence.nothing(300, classes=10), "evidence of nothing"),
+        (net(), evidence[:10], "same number of rows"),
+    ]
+    for clf, y, message in cases:
+        with pytest.raises(ValueError, match=message):
+            clf.fit(X, y)
+    half = Evidence.concatenate([evidence[:150], Evidence.nothing(150, classes=10)])
+    with pytest.raises(ValueError, match="zero for every row that has a label"):
+        net().fit(X, half, sample_weight=~half.informative)
+    fitted = net(max_epochs=1).fit(X, evidence)
+    with pytest.raises(ValueError, match="complementary labels for URE"):
+        metrics.ure_scorer(fitted, X, evidence)
+    with pytest.raises(ValueError, match="classes of the classifier"):
+        fitted.score(X, Evidence.nothing(300, classes=3))
+
+
+def test_labels_that_cannot_occur_together_are_refused(digits):
+    T = np.zeros((10, 10))
+    T[np.arange(10), (np.arange(10) + 1) % 10] = 1.0
+    mask = np.zeros((len(digits.y_train), 10), dtype=bool)
+    mask[np.arange(len(mask)), (digits.y_train + 1) % 10] = True
+    mask[7, :3] = True
+    with pytest.raises(ValueError, match="those of row 7 cannot occur together"):
+        net(transition=T).fit(digits.X_train, mask)
