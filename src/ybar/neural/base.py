@@ -66,6 +66,7 @@ class NetBase(ComplementaryClassifier):
     decoder_: Any
     learned_transition_: FloatArray
     noise_: float
+    noise_interval_: tuple[float, ...]
     history_: dict[str, FloatArray]
     best_epoch_: int
     n_epochs_: int
@@ -183,13 +184,14 @@ class NetBase(ComplementaryClassifier):
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
-        rates: Sequence[float],
+        candidates: Sequence[tuple[float, float]],
         n_jobs: int = 1,
         go_on: bool = False,
     ) -> tuple[Checked, list[Record]]:
-        """Train a run for each rate on the same rows, and return their records."""
+        """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
         require("torch", "torch", type(self).__name__)
         from . import losses, population
+        from .data import Rows
         from .objective import Run
 
         method = losses.find(self.method)
@@ -204,7 +206,7 @@ class NetBase(ComplementaryClassifier):
         parts = self._parts(checked, method, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
         data = population.Data(X, *parts, checked.T)
-        runs = [Run(method, rate, first) for rate in rates]
+        runs = [Run(method, rate, first, trust) for rate, trust in candidates]
         recipe = self._recipe(len(parts[0].rows))
         reading = evaluate.Reading(method.estimates, decoder, checked.T)
         how = population.Selection(self.select, self.criterion, self.patience)
@@ -241,6 +243,15 @@ class NetBase(ComplementaryClassifier):
                     f"interrupted after epoch {epochs} of {recipe.max_epochs}: the best so far is "
                     "kept" + (how_to_go_on if hasattr(self, "warm_start") else "")
                 )
+        if method.learns == "noise" and parts[1] is not None:
+            for record in records:
+                if record.weights:
+                    model = self._model(X, checked, [record.run], masks, device)
+                    model.set_weights(0, record.weights)
+                    logits = population.logits_of(model, Rows(X, device), parts[1].rows)[0]
+                    record.noise = evaluate.noise_level(
+                        logits, parts[1].y_comp, parts[1].weight, checked.T, parts[1].patterns
+                    )
         return checked, records
 
     def _start(self, checked: Checked, method: Any) -> dict[str, Any]:
@@ -350,12 +361,22 @@ class NetBase(ComplementaryClassifier):
             self._learned = record.learned
         if method.learns == "noise" and record.learned is not None:
             self.noise_ = float(1 / (1 + np.exp(-record.learned[0])))
+        if record.noise is not None:
+            self.noise_, *interval = record.noise
+            self.noise_interval_ = tuple(interval)
         self.history_ = {name: np.array(values) for name, values in record.history.items()}
         self.best_epoch_ = record.kept_epoch
         self.n_epochs_ = len(record.history["loss"])
 
     def _set_weights(self, arrays: Sequence[AnyArray]) -> None:
-        for name in ("coefs_", "intercepts_", "network_state_", "_learned", "noise_"):
+        for name in (
+            "coefs_",
+            "intercepts_",
+            "network_state_",
+            "_learned",
+            "noise_",
+            "noise_interval_",
+        ):
             if hasattr(self, name):
                 delattr(self, name)
         if self.network is not None:

@@ -59,6 +59,9 @@ class ComplementaryNetClassifier(NetBase):
         Shares of hidden units, and of features, dropped at random in training.
     weight_averaging : float
         Decay of a running mean of the weights, which is what is evaluated and kept; 0 for none.
+    transition_trust : float
+        For "cpe-t": how many labels of each class the T given counts for, against those that are
+        learned from. 0 is the paper's: T only says where to start.
     validation_fraction : float
         Share of rows held out. 0 needs ``select="last"``.
     select : {"best", "last"}
@@ -93,8 +96,9 @@ class ComplementaryNetClassifier(NetBase):
         The epoch kept, from 1, and the number of epochs trained.
     learned_transition_ : ndarray of shape (K, K)
         T as "cpe-t" and "cpe-n" learned it; that given for the others.
-    noise_ : float
-        The noise level λ that "cpe-n" learned.
+    noise_, noise_interval_ : float, tuple of float
+        Of "cpe-n": the noise level λ, and its 95% interval, as the held-out labels show them given
+        the network's p (where nothing is held out, λ as it was learned, without an interval).
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -136,6 +140,7 @@ class ComplementaryNetClassifier(NetBase):
         dropout: float = 0.5,
         input_dropout: float = 0.2,
         weight_averaging: float = 0.999,
+        transition_trust: float = 0.0,
         validation_fraction: float = 0.1,
         select: str = "best",
         criterion: str = "scel",
@@ -159,6 +164,7 @@ class ComplementaryNetClassifier(NetBase):
         self.dropout = dropout
         self.input_dropout = input_dropout
         self.weight_averaging = weight_averaging
+        self.transition_trust = transition_trust
         self.validation_fraction = validation_fraction
         self.select = select
         self.criterion = criterion
@@ -199,10 +205,9 @@ class ComplementaryNetClassifier(NetBase):
         self
         """
         with self._all_or_nothing():
-            _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324)
+            rate, trust = self._rate_and_trust()
             go_on = bool(self.warm_start) and hasattr(self, "classes_")
-            rates = [float(self.learning_rate)]
-            checked, (record,) = self._train(X, y, sample_weight, rates, go_on=go_on)
+            checked, (record,) = self._train(X, y, sample_weight, [(rate, trust)], go_on=go_on)
             self._keep(checked, record)
             for name in ("_stream", "_stream_kind"):
                 self.__dict__.pop(name, None)
@@ -240,7 +245,7 @@ class ComplementaryNetClassifier(NetBase):
         from .objective import Run
 
         with self._all_or_nothing():
-            rate = _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324)
+            rate, trust = self._rate_and_trust()
             method = losses.find(self.method)
             settings.check(self)
             begun = hasattr(self, "classes_")
@@ -253,7 +258,7 @@ class ComplementaryNetClassifier(NetBase):
             generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
             recipe = replace(self._recipe(len(X)), max_epochs=1)
-            runs = [Run(method, rate, first)]
+            runs = [Run(method, rate, first, trust)]
             model = self._model(X, checked, runs, masks, settings.device(self.device))
             with np.errstate(divide="ignore"):
                 stack = train.Stack(model, runs, np.log(checked.T), recipe)
@@ -288,6 +293,13 @@ class ComplementaryNetClassifier(NetBase):
             self._keep(checked, record)
             self._stream, self._stream_kind = stack.state(), kind
         return self
+
+    def _rate_and_trust(self) -> tuple[float, float]:
+        allowed = "a finite number of at least 0"
+        return (
+            _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324),
+            _checks.number(self.transition_trust, "transition_trust", allowed, 0),
+        )
 
     def _check_part(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None

@@ -23,6 +23,8 @@ class Run:
     method: Method
     learning_rate: float = 1e-3
     seed: Any = 0
+    trust: float = 0.0
+    """How many labels of each class the T given counts for where all of it is learned."""
 
 
 class Patterns(NamedTuple):
@@ -42,6 +44,8 @@ class Part:
     learned: Tensor | None
     """The parameters in which they learn T, (runs, ...), and the gradient at them."""
     slope: Tensor | None
+    pull: tuple[Tensor, Tensor] | None
+    """Where all of T is learned: the trust of each run in the T that it starts from, and that T."""
     pending: list[Any] = field(default_factory=list)
     """What the losses of batches since the last `settle` will be found from."""
 
@@ -53,6 +57,8 @@ class Objective:
     ----------
     learned : list
         Each run's parameters of T, with ``.grad``, or None: views of those of its method.
+    noise_is_given : bool
+        Whether the noise level is found elsewhere (by held-out labels) and not by gradients.
     shares : Tensor or None
         Share of each complementary label among all that are trained on; None takes the batch's.
         Methods of a whole batch need it: shares of a batch are so noisy that they rule the loss.
@@ -65,11 +71,13 @@ class Objective:
         self.log_T = torch.as_tensor(log_T, dtype=torch.float32, device=device)
         self.learned: list[Tensor | None] = [None] * len(runs)
         self.shares: Tensor | None = None
+        self.n_labels = 1
+        self.noise_is_given = False
         self.patterns: tuple[Tensor, Tensor, Tensor] | None = None
         self.parts = []
         for method in dict.fromkeys(run.method for run in runs):
             chosen = [i for i, run in enumerate(runs) if run.method == method]
-            learned = slope = None
+            learned = slope = pull = None
             if method.learns:
                 start = LEARNED[method.learns].start(log_T)
                 learned = torch.as_tensor(np.stack([start] * len(chosen)), dtype=torch.float32)
@@ -78,10 +86,14 @@ class Objective:
                 for run, values, its_slope in zip(chosen, learned, slope, strict=True):
                     values.grad = its_slope
                     self.learned[run] = values
-            self.parts.append(Part(method, chosen, _as_slice(chosen), learned, slope))
+                trust = torch.tensor([runs[i].trust for i in chosen], device=device)
+                if method.learns == "free" and trust.any():
+                    pull = trust.reshape(-1, 1, 1), learned.softmax(-1)
+            self.parts.append(Part(method, chosen, _as_slice(chosen), learned, slope, pull))
 
     def observe(self, y_comp: Tensor, weight: Tensor | None, patterns: Patterns | None) -> None:
         """Take note of all that is trained on."""
+        self.n_labels = len(y_comp)
         if patterns is None:
             self.shares = shares_of(y_comp, weight, self.log_T.shape[-1])
             return
@@ -139,10 +151,15 @@ class Objective:
                 torch.arange(len(y_comp), device=log_T.device),
             )
         classes_first, fixed = logits.transpose(-1, -2), log_T.detach()
-        if own is not None and part.slope is not None:
+        if (
+            own is not None
+            and part.slope is not None
+            and not (self.noise_is_given and method.learns == "noise")
+        ):
             at_T = gradients.at_transition(classes_first, y_comp, fixed, weight)
             (slope,) = torch.autograd.grad(log_T, own, at_T)
             torch.div(slope, len(y_comp), out=part.slope)
+            self._pull_back(part)
         given = losses.inverse(fixed) if method.inverts else fixed
         if method.whole_batch:
             total, gradient = method.gradient(classes_first, y_comp, given, weight)
@@ -152,6 +169,15 @@ class Objective:
             gradient = gradient if weight is None else gradient * weight
             part.pending.append((classes_first.clone(), y_comp, weight, fixed))
         return torch.as_tensor(gradient).transpose(-1, -2)
+
+    def _pull_back(self, part: Part) -> None:
+        """Add the gradient of trust/n Σ_y KL(T[y], T(W)[y]), the T it starts from against its own.
+
+        That is what `trust` labels of each class would say which are distributed as T has them.
+        """
+        if part.pull is not None and part.slope is not None and part.learned is not None:
+            trust, first = part.pull
+            part.slope += trust / self.n_labels * (part.learned.softmax(-1) - first)
 
     def _by_autograd(
         self,
@@ -173,6 +199,7 @@ class Objective:
         gradient, *others = torch.autograd.grad(total.sum(), [z] if own is None else [z, own])
         if part.slope is not None:
             torch.div(others[0], len(y_comp), out=part.slope)
+            self._pull_back(part)
         part.pending.append(total.detach())
         return gradient
 

@@ -62,6 +62,8 @@ class Record:
     weights: list[AnyArray] = field(default_factory=list)
     transition: FloatArray | None = None
     learned: AnyArray | None = None
+    noise: evaluate.NoiseLevel | None = None
+    """Where the noise level was learned: what held-out labels say of it."""
     failed: tuple[int, int] | None = None
     """Epoch and batch at which the loss was no longer finite."""
     done: bool = False
@@ -119,6 +121,7 @@ def follow(
     rows = Rows(data.X, device)
     watched = [(Rows(X, device), measure) for X, measure in data.watched]
     held_out = at = np.empty(0, dtype=np.intp)
+    stack.objective.noise_is_given = data.validation is not None
     if data.validation is not None:
         held_out, at = np.unique(data.validation.rows, return_inverse=True)
     for epoch in train(stack, rows, data.training, recipe, generator, stop):
@@ -128,6 +131,11 @@ def follow(
                 logits = logits_of(stack.model, rows, held_out)
             _end_failed(records, epoch, stack, logits)
             alive = [run for run, record in enumerate(records) if not record.done]
+            if data.validation is not None and logits is not None:
+                for run in alive:
+                    if records[run].run.method.learns == "noise":
+                        level = _noise(logits[run][at], data)
+                        stack.set_noise(run, level.estimate)
             own = [stack.objective.transition(run) for run in range(len(records))]
             values = [
                 {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss
@@ -159,6 +167,12 @@ def follow(
         if all(record.done for record in records):
             return
         yield
+
+
+def _noise(logits: AnyArray, data: Data) -> evaluate.NoiseLevel:
+    held_out = data.validation
+    assert held_out is not None  # noqa: S101
+    return evaluate.noise_level(logits, held_out.y_comp, held_out.weight, data.T, held_out.patterns)
 
 
 def _end_failed(

@@ -31,6 +31,8 @@ class ComplementaryNetClassifierCV(NetBase):
     ----------
     learning_rates : list of float, optional
         Candidates; by default the paper's 1e-3, 5e-4, 1e-4, 5e-5 and 1e-5.
+    transition_trusts : list of float, optional
+        Candidates for ``transition_trust`` of "cpe-t", each tried with each rate; by default 0.
     n_jobs : int, optional
         Threads, -1 for all cores; None is one. The result does not depend on it.
     method, hidden_layer_sizes, transition, decoder, classes, network, weight_decay, batch_size, \
@@ -45,9 +47,9 @@ patience, device, random_state, verbose, callbacks :
         ``params``, ``mean_test_score``, ``rank_test_score``; infinite where training failed before
         there was an epoch to keep.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
-    learning_rate_ : float
+    learning_rate_, transition_trust_ : float
     histories_ : dict
-        From each rate to its history; ``history_`` is that of the best.
+        From each rate to its history (with the best trust); ``history_`` is that of the best.
     classes_, transition_, coefs_, … : as in `ComplementaryNetClassifier`
 
     Examples
@@ -69,6 +71,7 @@ patience, device, random_state, verbose, callbacks :
     best_index_: int
     best_score_: float
     learning_rate_: float
+    transition_trust_: float
     histories_: dict[float, dict[str, FloatArray]]
 
     def __init__(
@@ -77,6 +80,7 @@ patience, device, random_state, verbose, callbacks :
         hidden_layer_sizes: Sequence[int] = (500,),
         *,
         learning_rates: ArrayLike | None = None,
+        transition_trusts: ArrayLike | None = None,
         transition: ArrayLike = "uniform",
         decoder: Decoder | None = None,
         classes: ArrayLike | None = None,
@@ -100,6 +104,7 @@ patience, device, random_state, verbose, callbacks :
         self.method = method
         self.hidden_layer_sizes = hidden_layer_sizes
         self.learning_rates = learning_rates
+        self.transition_trusts = transition_trusts
         self.transition = transition
         self.decoder = decoder
         self.classes = classes
@@ -147,23 +152,45 @@ patience, device, random_state, verbose, callbacks :
                 raise ValueError(
                     "validation_fraction must be above 0 to choose a learning rate; got 0"
                 )
+            trusts = self._trusts()
+            candidates = [(rate, trust) for rate in rates for trust in trusts]
             checked, records = self._train(
-                X, y, sample_weight, rates, int(effective_n_jobs(self.n_jobs))
+                X, y, sample_weight, candidates, int(effective_n_jobs(self.n_jobs))
             )
             measured = {
                 name: np.array([record.kept(name) for record in records])
                 for name in ("scel", "scel_std_error", "ure")
             }
-            grid = [{"learning_rate": rate} for rate in rates]
+            grid = [
+                {"learning_rate": rate}
+                | ({} if self.transition_trusts is None else {"transition_trust": trust})
+                for rate, trust in candidates
+            ]
             self.cv_results_ = _path.results(grid, measured["scel"], measured["scel_std_error"])
             self.cv_results_["ure"] = measured["ure"]
             self.best_index_ = int(np.argmin(measured[self.criterion]))
             self.best_params_ = grid[self.best_index_]
             self.best_score_ = float(-measured[self.criterion][self.best_index_])
-            self.learning_rate_ = rates[self.best_index_]
+            self.learning_rate_, self.transition_trust_ = candidates[self.best_index_]
             self._keep(checked, records[self.best_index_])
+            # Of each rate the best; with more than one trust the others stand in cv_results_.
+            best: dict[float, Any] = {}
+            for (rate, _), record in zip(candidates, records, strict=True):
+                if rate not in best or record.kept(self.criterion) < best[rate].kept(
+                    self.criterion
+                ):
+                    best[rate] = record
             self.histories_ = {
                 rate: {name: np.array(values) for name, values in record.history.items()}
-                for rate, record in zip(rates, records, strict=True)
+                for rate, record in best.items()
             }
         return self
+
+    def _trusts(self) -> list[float]:
+        if self.transition_trusts is None:
+            return [0.0]
+        rule = "transition_trusts must be a list of numbers of at least 0"
+        given = _checks.array_of_numbers(self.transition_trusts, rule)
+        if given.ndim != 1 or not len(given) or not np.isfinite(given).all() or (given < 0).any():
+            raise ValueError(f"{rule}; got {_checks.shown(self.transition_trusts)}")
+        return list(dict.fromkeys(given.astype(np.float64).tolist()))

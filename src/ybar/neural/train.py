@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ from .models import Dense, Module
 from .objective import Objective, Patterns, Run
 
 _SETTLED_AT_ONCE = 64
+_LEAST_NOISE = 1e-4
 
 
 class Samples(NamedTuple):
@@ -181,6 +183,23 @@ class Stack:
             if own is not None and learned is not None:
                 own.copy_(torch.from_numpy(learned))
         self.average.restart()
+
+    @torch.no_grad()
+    def set_noise(self, run: int, level: float) -> None:
+        """Have a run go on with this noise level, its mean of the weights too."""
+        own = self.objective.learned[run]
+        if own is None:
+            return
+        level = min(max(level, _LEAST_NOISE), 1 - _LEAST_NOISE)
+        for tensor in (
+            own,
+            *(
+                m
+                for m, p in zip(self.average.mean, self.average.parameters, strict=True)
+                if p is own
+            ),
+        ):
+            tensor.fill_(math.log(level) - math.log1p(-level))
 
     def _state(self) -> Iterator[Tensor]:
         for group in self.groups:

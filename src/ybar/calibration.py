@@ -1,0 +1,176 @@
+"""Class probabilities that mean what they say, made so and checked.
+
+`fit_temperature` needs complementary labels only; `expected_calibration_error` needs true ones, and
+tells afterwards how well it went.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+
+from . import _checks, labels, transition
+from ._typing import AnyArray, FloatArray
+from .decode import check_probabilities
+from .metrics import log_losses, mean_and_error
+
+__all__ = ["expected_calibration_error", "fit_temperature", "temper"]
+
+_COLDEST, _HOTTEST = 1 / 20, 20.0
+
+
+def temper(p: ArrayLike, temperature: float) -> FloatArray:
+    """Return p^(1/temperature), each row divided by its sum: surer below 1, less sure above.
+
+    Parameters
+    ----------
+    p : array-like of shape (N, K)
+        Class probabilities, as ``predict_proba`` gives them. What is 0 stays 0.
+    temperature : float
+        Above 0; 1 changes nothing.
+
+    Examples
+    --------
+    >>> from ybar import calibration
+    >>> calibration.temper([[0.8, 0.2]], 0.5).round(3)
+    array([[0.941, 0.059]])
+    """
+    probabilities = _probabilities(p)
+    level = _checks.number(temperature, "temperature", "a finite number above 0", 5e-324)
+    return _tempered(_logs(probabilities), level)
+
+
+def fit_temperature(
+    y_comp: ArrayLike | labels.Evidence,
+    p: ArrayLike,
+    T: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the temperature under which held-out complementary labels are the likeliest.
+
+    It minimises SCEL of the tempered p: no true label is needed.
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
+        Labels of rows that p was not fitted to.
+    p : array-like of shape (N, K)
+        Class probabilities of those rows.
+    T : array-like of shape (K, K)
+        Transition matrix of the labels; evidence has its own.
+    sample_weight : array-like of shape (N,), optional
+
+    Returns
+    -------
+    float
+        From 1/20 to 20. A row whose label has probability 0 under every temperature counts as one
+        of probability 1/(n+1) among n labels, as in `ybar.metrics.scel_scorer`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ybar import calibration, labels, transition
+    >>> rng = np.random.default_rng(0)
+    >>> T = transition.uniform(3)
+    >>> p = rng.dirichlet(np.ones(3), 20_000)
+    >>> y = (p.cumsum(axis=1) > rng.random((20_000, 1))).argmax(axis=1)
+    >>> y_comp = labels.draw(y, T, random_state=0)
+    >>> too_sure = calibration.temper(p, 0.5)
+    >>> bool(1.8 < calibration.fit_temperature(y_comp, too_sure, T) < 2.2)
+    True
+    """
+    probabilities = _probabilities(p)
+    n, n_classes = probabilities.shape
+    if isinstance(y_comp, labels.Evidence):
+        if T is not None:
+            raise ValueError("T must be left out where y_comp is Evidence, which has its own")
+        evidence = np.asarray(y_comp)
+        rows = np.flatnonzero(y_comp.informative)
+        likelihoods = evidence[rows]
+    else:
+        if T is None:
+            raise ValueError("T must be the transition matrix of the labels, K×K; got None")
+        matrix = transition.check(T, n_classes)
+        rows, k = labels.pairs(y_comp, n_classes)
+        evidence, likelihoods = np.asarray(y_comp), matrix.T[k]
+    if len(evidence) != n or likelihoods.shape[1] != n_classes:
+        raise ValueError(
+            "y_comp and p must have the same rows and classes; got shapes "
+            f"{evidence.shape} and {probabilities.shape}"
+        )
+    if len(rows) == 0:
+        raise ValueError("y_comp must say something of some row; got evidence of nothing")
+    logs, zero_as = _logs(probabilities), 1 / (len(rows) + 1)
+
+    def scel(log_temperature: float) -> float:
+        tempered = _tempered(logs, math.exp(log_temperature))[rows]
+        losses = log_losses(np.einsum("nk,nk->n", tempered, likelihoods), zero_as)
+        return mean_and_error(losses, rows, n, sample_weight)[0]
+
+    ends = math.log(_COLDEST), math.log(_HOTTEST)
+    # SCEL need not have one minimum only: look around before going down.
+    places = np.linspace(*ends, 25)
+    best = int(np.argmin([scel(place) for place in places]))
+    bounds = places[max(0, best - 1)], places[min(len(places) - 1, best + 1)]
+    return math.exp(minimize_scalar(scel, bounds=bounds, method="bounded").x)
+
+
+def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int = 15) -> float:
+    """Return how far the largest p is from the share of correct predictions, on average.
+
+    Rows are put in bins of equal width by their largest p; the absolute differences between the
+    mean of it and the accuracy in each bin are weighted by the rows in it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        True class indices.
+    p : array-like of shape (N, K)
+        Class probabilities.
+    n_bins : int
+
+    Examples
+    --------
+    >>> from ybar import calibration
+    >>> p = [[0.9, 0.1], [0.9, 0.1]]
+    >>> round(calibration.expected_calibration_error([0, 1], p), 3)
+    0.4
+    """
+    probabilities = _probabilities(p)
+    _, true = labels.pairs(y_true, probabilities.shape[1], name="y_true", several=False)
+    if len(true) != len(probabilities):
+        raise ValueError(
+            "y_true and p must have the same number of rows; got "
+            f"{len(true)} and {len(probabilities)}"
+        )
+    n_bins = _checks.whole_number(n_bins, "n_bins", 1)
+    sure = probabilities.max(axis=1).astype(np.float64)
+    right = probabilities.argmax(axis=1) == true
+    place = np.minimum((sure * n_bins).astype(np.intp), n_bins - 1)
+    gaps = np.bincount(place, weights=right - sure, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(true))
+
+
+def _probabilities(p: ArrayLike) -> AnyArray:
+    shape = _checks.array_of_numbers(p, "p must be an N×K array of probabilities").shape
+    if len(shape) != 2 or shape[1] < 2 or shape[0] == 0:
+        raise ValueError(
+            "p must have shape (N, K), at least one row and a column for each of at least 2 "
+            f"classes; got {shape}"
+        )
+    return check_probabilities(p, shape[1], name="p")
+
+
+def _logs(p: AnyArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(p.astype(np.float64, copy=False)))
+
+
+def _tempered(logs: FloatArray, temperature: float) -> FloatArray:
+    shifted = (logs - logs.max(axis=1, keepdims=True)) / temperature
+    powers = np.exp(shifted)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

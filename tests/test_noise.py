@@ -1,0 +1,194 @@
+"""Noise that nobody told of: its level, how sure that is, and a T that may stray."""
+
+import numpy as np
+import pytest
+import torch
+
+from ybar import (
+    ComplementaryNetClassifier,
+    ComplementaryNetClassifierCV,
+    datasets,
+    labels,
+    transition,
+)
+from ybar.labels import Evidence
+from ybar.neural import evaluate, losses
+from ybar.neural.objective import Objective, Patterns, Run
+
+K = 5
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return datasets.load("digits")
+
+
+def synthetic(noise, seed=0, n=20_000):
+    """Return logits, T without noise, and labels drawn from the p they give, with noise."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, K)) * 3
+    p = np.exp(evaluate.log_softmax(logits))
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    T = transition.strong(K, random_state=seed)
+    return logits, T, labels.draw(y, transition.with_uniform_noise(T, noise), rng)
+
+
+def total(logits, k, T, noise, weight=None):
+    q = np.exp(evaluate.log_softmax(logits)) @ ((1 - noise) * T + noise / K)
+    losses_of_rows = -np.log(q[np.arange(len(k)), k])
+    return np.sum(losses_of_rows if weight is None else losses_of_rows * weight)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_level_is_the_likeliest_and_the_interval_what_is_not_rejected(noise, weighted):
+    logits, T, k = synthetic(noise)
+    weight = np.random.default_rng(1).random(len(k)) * 2 if weighted else None
+    found = evaluate.noise_level(logits, k, weight, T)
+    grid = np.linspace(0, 1, 2001)
+    values = np.array([total(logits, k, T, level, weight) for level in grid])
+    assert found.estimate == pytest.approx(grid[values.argmin()], abs=2e-3)
+    inside = grid[values <= values.min() + 3.841459 / 2]
+    assert (found.low, found.high) == pytest.approx((inside[0], inside[-1]), abs=2e-3)
+    assert found.low - 0.01 <= noise <= found.high + 0.01
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    covered = 0
+    for seed in range(200):
+        logits, T, k = synthetic(0.3, seed, n=500)
+        found = evaluate.noise_level(logits, k, None, T)
+        covered += found.low <= 0.3 <= found.high
+    assert 0.90 <= covered / 200 <= 0.99
+
+
+def test_labels_in_patterns_say_the_same_of_the_noise():
+    logits, T, k = synthetic(0.3, n=3000)
+    patterns = Patterns(np.zeros((K, K)), np.eye(K))
+    alone = evaluate.noise_level(logits, k, None, T)
+    assert evaluate.noise_level(logits, k, None, T, patterns) == pytest.approx(alone, abs=1e-3)
+
+
+def net(**params):
+    defaults = {"hidden_layer_sizes": (), "max_epochs": 30, "random_state": 0, "dropout": 0}
+    return ComplementaryNetClassifier(**{**defaults, "learning_rate": 1e-2, **params})
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.4])
+def test_the_noise_of_real_digits_is_found(digits, noise):
+    T = transition.strong(10, random_state=0)
+    X = np.tile(digits.X_train, (4, 1))
+    rng = np.random.default_rng(0)
+    y = np.tile(digits.y_train, 4)
+    y_comp = labels.draw(y, transition.with_uniform_noise(T, noise), rng)
+    clf = net(method="cpe-n", transition=T, input_dropout=0).fit(X, y_comp)
+    low, high = clf.noise_interval_
+    assert 0 <= low <= clf.noise_ <= high < 1
+    # Digits leave a linear model unsure, which explains a part of the noise as well.
+    assert noise - 0.2 < clf.noise_ < noise + 0.1
+    expected = transition.with_uniform_noise(T, max(clf.noise_, 1e-4))
+    np.testing.assert_allclose(clf.learned_transition_, expected, atol=1e-3)
+
+
+def test_without_held_out_rows_the_level_is_learned_by_gradients(digits):
+    T = transition.strong(10, random_state=0)
+    y_comp = labels.draw(digits.y_train, T, random_state=0)
+    clf = net(method="cpe-n", transition=T, validation_fraction=0, select="last")
+    clf.fit(digits.X_train, y_comp)
+    assert not hasattr(clf, "noise_interval_")
+    assert 0 < clf.noise_ < losses.FIRST_NOISE
+    clf = net(method="cpe-n", transition=T).fit(digits.X_train, y_comp)
+    assert hasattr(clf, "noise_interval_")
+    clf.partial_fit(digits.X_train[:200], y_comp[:200])
+    assert not hasattr(clf, "noise_interval_")
+
+
+def test_trust_in_T_is_worth_so_many_labels_of_each_class():
+    T = transition.strong(K, random_state=0)
+    with np.errstate(divide="ignore"):
+        log_T = np.log(T)
+    method = losses.find("cpe-t")
+    runs = [Run(method, trust=trust) for trust in (0.0, 30.0)]
+    objective = Objective(runs, log_T, torch.device("cpu"))
+    rng = np.random.default_rng(0)
+    k = torch.from_numpy(rng.integers(K, size=64))
+    logits = torch.from_numpy(rng.normal(size=(2, 64, K))).float()
+    logits[1] = logits[0]
+    objective.observe(k, None, None)
+    first = objective.learned[1].softmax(-1).clone()
+    with torch.no_grad():
+        for own in objective.learned:
+            own += torch.from_numpy(np.random.default_rng(1).normal(size=(K, K))).float()
+    objective(logits, k, None)
+    W = objective.learned[1].clone().requires_grad_()
+    divergence = (first * (first.log() - W.log_softmax(-1))).sum()
+    (expected,) = torch.autograd.grad(30 / 64 * divergence, W)
+    added = objective.learned[1].grad - objective.learned[0].grad
+    np.testing.assert_allclose(added, expected, atol=1e-6)
+
+
+def test_much_trust_holds_T_and_none_lets_it_go(digits):
+    T = transition.strong(10, random_state=0)
+    noisy = transition.with_uniform_noise(T, 0.4)
+    y_comp = labels.draw(digits.y_train, noisy, random_state=0)
+    strayed = {
+        trust: np.abs(
+            net(method="cpe-t", transition=T, transition_trust=trust)
+            .fit(digits.X_train, y_comp)
+            .learned_transition_
+            - T
+        ).sum()
+        for trust in (0, 100, 1e7)
+    }
+    assert strayed[0] > strayed[100] > strayed[1e7]
+    assert strayed[1e7] < 0.1
+
+
+def test_the_search_chooses_the_trust_by_scel(digits):
+    T = transition.strong(10, random_state=0)
+    y_comp = labels.draw(digits.y_train, T, random_state=0)
+    search = ComplementaryNetClassifierCV(
+        "cpe-t",
+        (),
+        learning_rates=[1e-2, 1e-3],
+        transition_trusts=[0, 1000],
+        transition=T,
+        max_epochs=5,
+        random_state=0,
+    ).fit(digits.X_train, y_comp)
+    results = search.cv_results_
+    assert len(results["params"]) == 4
+    best = results["params"][int(np.argmin(results["scel"]))]
+    assert search.best_params_ == best
+    assert search.transition_trust_ == best["transition_trust"]
+    assert set(search.histories_) == {1e-2, 1e-3}
+    alone = net(
+        method="cpe-t",
+        transition=T,
+        max_epochs=5,
+        dropout=0.5,
+        **{name: best[name] for name in ("learning_rate", "transition_trust")},
+    ).fit(digits.X_train, y_comp)
+    np.testing.assert_allclose(alone.coefs_[0], search.coefs_[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [-1, np.nan, "much", True, None])
+def test_trust_is_a_number_of_labels(digits, wrong):
+    clf = net(method="cpe-t", transition_trust=wrong)
+    with pytest.raises(ValueError, match="transition_trust must be a finite number of at least 0"):
+        clf.fit(digits.X_train, digits.y_train)
+    search = ComplementaryNetClassifierCV("cpe-t", (), transition_trusts=[wrong])
+    if wrong is not True:
+        with pytest.raises(ValueError, match="transition_trusts must be a list of numbers"):
+            search.fit(digits.X_train, digits.y_train)
+
+
+def test_noise_in_evidence_of_several_kinds_is_found(digits):
+    T = transition.strong(10, random_state=0)
+    y_comp = labels.draw(digits.y_train, transition.with_uniform_noise(T, 0.3), random_state=0)
+    y = digits.y_train
+    known = Evidence.ordinary(y[:600], classes=10)
+    evidence = Evidence.concatenate([known, Evidence.complementary(y_comp[600:], T)])
+    clf = net(method="cpe-n").fit(digits.X_train, evidence)
+    assert clf.noise_ == pytest.approx(0.3, abs=0.2)
+    assert clf.noise_interval_[0] < clf.noise_ < clf.noise_interval_[1]
