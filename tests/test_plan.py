@@ -1,15 +1,18 @@
 """Plans: what a TOML file may say, what it comes to, and what is refused on which line."""
 
+import csv
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ybar.experiments import plan, plan_file
+from ybar.experiments import plan, plan_file, run
 from ybar.experiments.plan import Dataset, Facts, Network, Setting, Training
 from ybar.experiments.plan_file import PlanError, line_of, parse
 
+ROOT = Path(__file__).resolve().parent.parent
 GRID = 'datasets = ["digits"]\nsettings = ["strong"]\n'
 BASE = '[[base]]\nname = "linear"\nkind = "network"\nmethods = ["cpe-f"]\nlearning_rates = [1e-3]\n'
 IMAGES = Facts("0" * 64, 60_000, 784, 10)
@@ -261,3 +264,55 @@ def test_every_method_of_the_networks_has_its_row():
     assert set(plan.METHODS) == set(losses.METHODS)
     for name, method in plan.METHODS.items():
         assert method.decoder == losses.METHODS[name].decoder
+
+
+def test_runs_that_were_recorded_keep_their_names():
+    with (ROOT / "results" / "paper" / "runs.csv").open(newline="") as file:
+        recorded = {row["hash"]: json.loads(row["config"]) for row in csv.DictReader(file)}
+    assert all(plan.hash_of(config) == name for name, config in recorded.items())
+    known = {c["dataset"]: c["data_sha256"] for c in recorded.values()}
+    paper = plan_file.read("paper")
+    facts = {
+        dataset: Facts(known[dataset.name], 60_000, 784, 10)
+        for part in paper.parts
+        for dataset in part.datasets
+    }
+    planned = {name for job in plan.jobs(paper, facts) for name in plan.hashes(job)}
+    assert recorded.keys() <= planned
+
+
+def test_a_plan_may_change_the_recipe_and_the_network():
+    text = """
+    trials = 1
+    datasets = ["digits"]
+    settings = ["strong"]
+    [[base]]
+    name = "cnn"
+    kind = "network"
+    module = "ybar.neural.cnn:small"
+    methods = ["cpe-n"]
+    learning_rates = [1e-3]
+    weight_averaging = 0.9
+    [[base]]
+    name = "ceiling"
+    kind = "network"
+    hidden_layer_sizes = [20]
+    methods = ["fwd"]
+    learning_rates = [1e-2]
+    epochs = 30
+    dropout = 0.2
+    input_dropout = 0.1
+    true_labels = true
+    """
+    read = parse(text)
+    facts = {Dataset("digits"): run.facts(Dataset("digits"))}
+    of_cnn, of_ceiling = plan.jobs(read, facts)
+    how = plan.config(of_cnn, of_cnn.trainings[0])["how"]
+    assert how["module"] == "ybar.neural.cnn:small"
+    assert how["weight_averaging"] == 0.9
+    assert len(how["module_sha256"]) == 64
+    (outcome,) = run.run(of_ceiling)
+    assert outcome.cause is None
+    assert outcome.figures["best-scel.accuracy_max"] > 85
+    again = run.run(of_ceiling)[0]
+    assert again.figures == outcome.figures

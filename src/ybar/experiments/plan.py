@@ -47,13 +47,26 @@ class Setting:
 
 @dataclass(frozen=True)
 class Network:
-    """Networks of one shape, with the paper's settings unless told otherwise."""
+    """Networks of one shape, with the paper's settings unless told otherwise.
+
+    Attributes
+    ----------
+    module : str or None
+        ``module:function`` that builds a torch module, in place of the layers.
+    true_labels : bool
+        Whether it learns from the true labels: the ceiling of what complementary ones can give.
+    """
 
     name: str
     hidden_layer_sizes: tuple[int, ...] = ()
     epochs: int = 300
     batch_size: int = 256
     weight_decay: float = 1e-4
+    dropout: float = 0.0
+    input_dropout: float = 0.0
+    weight_averaging: float = 0.0
+    module: str | None = None
+    true_labels: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,8 @@ class Boosting:
 
 
 Base = Network | Neighbors | Boosting
+# What came later: it is no part of the names of runs that do without.
+_LATER = ("dropout", "input_dropout", "weight_averaging", "module", "true_labels")
 KINDS: dict[str, type[Base]] = {"network": Network, "knn": Neighbors, "gbdt": Boosting}
 
 
@@ -225,7 +240,7 @@ def training_of(part: Part, method: Method, setting: Setting) -> Training:
 _IMPORTED: dict[str, str] = {}
 
 
-def find_loss(reference: str, source: str | None = None) -> Callable[..., Any]:
+def find_function(reference: str, source: str | None = None) -> Callable[..., Any]:
     """Return the function that ``module:function`` names, as its file is now.
 
     `source` is the sha256 that the file must have: a worker may have another.
@@ -237,7 +252,7 @@ def find_loss(reference: str, source: str | None = None) -> Callable[..., Any]:
         found, _IMPORTED[module] = importlib.reload(found), now
     if source is not None and source != now:
         raise ImportError(
-            f"the loss {reference!r} must come from the file planned with, of sha256 {source}; "
+            f"{reference!r} must come from the file planned with, of sha256 {source}; "
             f"this worker has {now or 'no file'}. Give every worker the same module"
         )
     return getattr(found, name)  # type: ignore[no-any-return]
@@ -289,7 +304,7 @@ def only(plan: Plan, datasets: Sequence[Dataset]) -> Plan:
 
 def runs_at_once(base: Base, n_classes: int) -> int:
     """Return how many runs make one job: as many as go through one product."""
-    if not isinstance(base, Network):
+    if not isinstance(base, Network) or base.module is not None:
         return 1
     return max(1, _WIDEST_JOB // [*base.hidden_layer_sizes, n_classes][0])
 
@@ -304,7 +319,13 @@ def config(job: Job, training: Training) -> dict[str, Any]:
     """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
     kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
     setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
-    how = {name: value for name, value in asdict(job.base).items() if name != "name"}
+    how = {
+        name: value
+        for name, value in asdict(job.base).items()
+        if name != "name" and (name not in _LATER or value)
+    }
+    if isinstance(job.base, Network) and job.base.module is not None:
+        how["module_sha256"] = _source(job.base.module)
     what = {name: value for name, value in asdict(training).items() if value is not None}
     if training.loss is None:
         del what["estimates"], what["decoder"]  # the method's own

@@ -30,7 +30,7 @@ from .plan import (
     Part,
     Plan,
     Setting,
-    find_loss,
+    find_function,
 )
 
 Path_ = tuple[str | int, ...]
@@ -196,7 +196,8 @@ class _Reader:
             allowed = ", ".join(map(repr, KINDS))
             self.refuse(where, f"kind must be one of {allowed}; got {shown(kind)}")
         cls = KINDS[kind]
-        checks = {field.name: _FIELDS[field.name] for field in fields(cls)}
+        known = {**_FIELDS, "module": self.function}
+        checks = {field.name: known[field.name] for field in fields(cls)}
         network = cls is Network
         if network:
             checks |= {
@@ -276,7 +277,7 @@ class _Reader:
             {
                 "name": _text,
                 "label": _text,
-                "loss": self.loss,
+                "loss": self.function,
                 "estimates": _one_of("p", "q"),
                 "decoder": _decoder,
                 "criterion": _one_of("scel", "ure"),
@@ -289,17 +290,17 @@ class _Reader:
             self.refuse(path, "[[method]] must have a loss: 'module:function'")
         return Method(**{"label": name, **found})
 
-    def loss(self, given: Any) -> str:
+    def function(self, given: Any) -> str:
         allowed = "'module:function' that Python can import, beside the plan or installed"
         reference = _text(given)
         # Found beside the plan, by this process and by those that it starts.
         if str(self.folder) not in sys.path:
             sys.path.append(str(self.folder))  # last: a random.py there must not be everyone's
         try:
-            loss = find_loss(reference)
+            found = find_function(reference)
         except Exception as error:  # a module of the user may raise anything
             raise ValueError(f"{allowed}; got {shown(given)} ({error})") from error
-        if not callable(loss):
+        if not callable(found):
             raise ValueError(f"{allowed}; {shown(given)} cannot be called")
         return reference
 
@@ -437,6 +438,13 @@ def _decoder(given: Any) -> str:
     return str(given)
 
 
+def _share(given: Any) -> float:
+    value = _between(0, 1, ends=True)(given)
+    if value == 1:
+        raise ValueError("a number from 0 to below 1; got 1")
+    return float(value)
+
+
 def _list_of(check: Check, what: str = "value", least: int = 1) -> Check:
     def check_all(given: Any) -> tuple[Any, ...]:
         if not isinstance(given, list) or len(given) < least:
@@ -498,6 +506,10 @@ _FIELDS: dict[str, Check] = {
     "epochs": _whole(1),
     "batch_size": _whole(1),
     "weight_decay": _between(0, 1, ends=True),
+    "dropout": _share,
+    "input_dropout": _share,
+    "weight_averaging": _share,
+    "true_labels": _flag,
     "n_neighbors": _list_of(_whole(1)),
     "n_components": _whole(0),
     "learning_rates": _list_of(_positive),

@@ -30,7 +30,7 @@ from .plan import (
     Network,
     Setting,
     Training,
-    find_loss,
+    find_function,
     seed_of,
 )
 
@@ -208,16 +208,20 @@ def _module_path(filename: str) -> str:
 
 
 def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+    import torch
+
     from ..neural import losses
     from ..neural.evaluate import Reading, ure_losses
-    from ..neural.models import Dense
+    from ..neural.models import Dense, Module
     from ..neural.objective import Run
     from ..neural.population import Data, Record, Selection, grow
     from ..neural.train import Recipe, Samples
 
-    base, T = job.base, trial.T
+    base, T, y = job.base, trial.T, trial.y_comp
     assert isinstance(base, Network)  # noqa: S101
     n_classes = len(T)
+    if base.true_labels:  # a label that is drawn from the unit matrix is the class itself
+        T, y = np.eye(n_classes), np.asarray(data.y_train, dtype=np.intp)
     uniform = transition.uniform(n_classes)
     given, its_uniform = (np.asarray(np.linalg.pinv(m), np.float64) for m in (T, uniform))
 
@@ -225,7 +229,7 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     def method_of(training: Training) -> losses.Method:
         if training.loss is not None:
             return losses.Method(
-                find_loss(training.loss, training.source),
+                find_function(training.loss, training.source),
                 estimates=training.estimates,  # type: ignore[arg-type]
                 decoder=training.decoder,
             )
@@ -250,7 +254,7 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
         found = predictions(logits, record, own_T)
         return {f"accuracy_{d}": 100 * float(np.mean(c == data.y_test)) for d, c in found.items()}
 
-    y_held_out = trial.y_comp[trial.held_out]
+    y_held_out = y[trial.held_out]
 
     def on_held_out(logits: AnyArray, record: Record, own_T: FloatArray) -> dict[str, float]:
         found = {}
@@ -269,21 +273,33 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
             tell(sum(done.values()) / (base.epochs * len(runs)))
 
     sizes = [data.X_train.shape[1], *base.hidden_layer_sizes, n_classes]
+
+    def make(those: Sequence[Run]) -> Dense | Module:
+        if base.module is not None:
+            return Module(find_function(base.module), job.trial, torch.device("cpu"))
+        return Dense(
+            sizes,
+            [job.trial] * len(those),
+            dropout=base.dropout,
+            input_dropout=base.input_dropout,
+            seed=job.trial,
+        )
+
     records = grow(
         runs,
         readings,
         Data(
             data.X_train,
-            Samples(trial.training, trial.y_comp[trial.training]),
+            Samples(trial.training, y[trial.training]),
             Samples(trial.held_out, y_held_out),
             T,
             ((data.X_test, on_test),),
             on_held_out,
         ),
-        Recipe(base.epochs, base.batch_size, base.weight_decay),
+        Recipe(base.epochs, base.batch_size, base.weight_decay, base.weight_averaging),
         Selection("last", "scel"),
-        make=lambda those: Dense(sizes, [job.trial] * len(those)),
-        width=sizes[1],
+        make=make,
+        width=sizes[1] if base.module is None else 2**31,
         seed=job.trial,
         tell=count,
     )
