@@ -303,6 +303,7 @@ def test_a_plan_may_change_the_recipe_and_the_network():
     dropout = 0.2
     input_dropout = 0.1
     true_labels = true
+    told_noise = true
     """
     read = parse(text)
     facts = {Dataset("digits"): run.facts(Dataset("digits"))}

@@ -55,6 +55,8 @@ class Network:
         ``module:function`` that builds a torch module, in place of the layers.
     true_labels : bool
         Whether it learns from the true labels: the ceiling of what complementary ones can give.
+    told_noise : bool
+        Whether the T that it is given has the noise of the setting in it.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Network:
     weight_averaging: float = 0.0
     module: str | None = None
     true_labels: bool = False
+    told_noise: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,10 @@ class Boosting:
 
 Base = Network | Neighbors | Boosting
 # What came later: it is no part of the names of runs that do without.
-_LATER = ("dropout", "input_dropout", "weight_averaging", "module", "true_labels")
+_LATER = (
+    *("dropout", "input_dropout", "weight_averaging"),
+    *("module", "true_labels", "told_noise"),
+)
 KINDS: dict[str, type[Base]] = {"network": Network, "knn": Neighbors, "gbdt": Boosting}
 
 

@@ -510,6 +510,7 @@ _FIELDS: dict[str, Check] = {
     "input_dropout": _share,
     "weight_averaging": _share,
     "true_labels": _flag,
+    "told_noise": _flag,
     "n_neighbors": _list_of(_whole(1)),
     "n_components": _whole(0),
     "learning_rates": _list_of(_positive),

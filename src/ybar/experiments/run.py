@@ -220,6 +220,8 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     base, T, y = job.base, trial.T, trial.y_comp
     assert isinstance(base, Network)  # noqa: S101
     n_classes = len(T)
+    if base.told_noise:
+        T = transition.with_uniform_noise(T, job.setting.noise)
     if base.true_labels:  # a label that is drawn from the unit matrix is the class itself
         T, y = np.eye(n_classes), np.asarray(data.y_train, dtype=np.intp)
     uniform = transition.uniform(n_classes)

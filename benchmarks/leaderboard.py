@@ -1,0 +1,163 @@
+"""Set ours beside the paper's best on its 18 columns, and say what each part of the recipe brings.
+
+Reads ``results/leaderboard/runs.csv`` (``ybar reproduce leaderboard``) and
+``results/paper/runs.csv`` (KNN and boosting); writes ``results/leaderboard.md``,
+``results/ablation.md`` and ``results/noise.md``.
+
+    python benchmarks/leaderboard.py
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ybar.experiments import published
+
+ROOT = Path(__file__).resolve().parent.parent / "results"
+COLUMNS = list(itertools.product(published.DATASETS, published.SETTINGS))
+TRIALS = 3
+
+Row = dict[str, str]
+Cell = tuple[float, int] | None
+
+
+def rows(name: str) -> list[Row]:
+    """Return the runs of an export that ended well, of the first trials."""
+    file = ROOT / name / "runs.csv"
+    if not file.exists():
+        return []
+    with file.open(newline="") as opened:
+        found = csv.DictReader(opened)
+        return [row for row in found if not row["cause"] and int(row["trial"]) < TRIALS]
+
+
+def best_published(dataset: str, setting: str) -> tuple[float, str]:
+    """Return the paper's best accuracy of any method and base in a column, and whose it is."""
+    return max(
+        (accuracy, f"{row}, {base}")
+        for (_, base, row, *column), (accuracy, _) in published.figures().items()
+        if column == [dataset, setting]
+    )
+
+
+def cell(runs: Iterable[Row], figure: str) -> Cell:
+    """Return the mean of a figure over trials and how many there are."""
+    values = [float(row[figure]) for row in runs if row[figure]]
+    return (statistics.fmean(values), len(values)) if values else None
+
+
+def of(runs: list[Row], base: str, method: str, dataset: str, setting: str) -> list[Row]:
+    """Return the runs of a cell."""
+    wanted = {"base": base, "method": method, "dataset": dataset, "setting": setting}
+    return [row for row in runs if all(row[k] == v for k, v in wanted.items())]
+
+
+def shown(value: Cell, best: float | None = None) -> str:
+    if value is None:
+        return "–"
+    mean, n = value
+    text = f"{mean:.1f}" if n == TRIALS else f"{mean:.1f} ({n} of {TRIALS})"
+    return f"**{text}**" if best is not None and mean > best else text
+
+
+def board(ours: list[Row], papers: list[Row]) -> str:
+    """Return the leaderboard as Markdown."""
+    rivals: dict[str, Callable[[str, str], Cell]] = {
+        "same network": lambda d, s: cell(
+            of(ours, "ours", "cpe-n", d, s), "best-scel.accuracy_max"
+        ),
+        "KNN": lambda d, s: cell(of(papers, "knn", "cpe", d, s), "last.accuracy_likelihood"),
+        "boosting": lambda d, s: cell(of(papers, "gbdt", "cpe", d, s), "last.accuracy_likelihood"),
+        "small CNN": lambda d, s: cell(of(ours, "cnn", "cpe-n", d, s), "best-scel.accuracy_max"),
+    }
+    lines = [
+        f"| data | labels | the paper's best | {' | '.join(rivals)} | ceiling |",
+        f"|---|---|---|{'---|' * len(rivals)}---|",
+    ]
+    gains: dict[str, list[float]] = {name: [] for name in rivals}
+    for dataset, setting in COLUMNS:
+        best, whose = best_published(dataset, setting)
+        cells = {name: rival(dataset, setting) for name, rival in rivals.items()}
+        for name, found in cells.items():
+            if found is not None:
+                gains[name].append(found[0] - best)
+        ceiling = cell(of(ours, "ceiling", "cpe-f", dataset, "uniform"), "best-scel.accuracy_max")
+        figures = " | ".join(shown(found, best) for found in cells.values())
+        lines.append(f"| {dataset} | {setting} | {best} ({whose}) | {figures} | {shown(ceiling)} |")
+    lines += [
+        "",
+        "| | columns run | ahead of the paper | by, mean | least |",
+        "|---|---|---|---|---|",
+    ]
+    for name, values in gains.items():
+        if values:
+            ahead = sum(value > 0 for value in values)
+            lines.append(
+                f"| {name} | {len(values)} of {len(COLUMNS)} | {ahead} "
+                f"| {statistics.fmean(values):+.1f} | {min(values):+.1f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def ablation(ours: list[Row]) -> str:
+    """Return what is lost without each part of the recipe, in points, as Markdown."""
+    best, last = "best-scel.accuracy_max", "last.accuracy_max"
+    without = {
+        "dropout": ("without dropout", "cpe-n", best),
+        "averaging": ("without averaging", "cpe-n", best),
+        "best epoch": ("ours", "cpe-n", last),
+        "noise layer": ("ours", "cpe-f", best),
+        "argmax p (L1 instead)": ("ours", "cpe-n", "best-scel.accuracy_l1"),
+    }
+    lines = [
+        f"| data | labels | whole recipe | without {' | without '.join(without)} |",
+        f"|---|---|---|{'---|' * len(without)}",
+    ]
+    for dataset, setting in COLUMNS:
+        whole = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
+        found = []
+        for base, method, figure in without.values():
+            pairs = [
+                float(row[figure]) - float(whole[row["trial"]][best])
+                for row in of(ours, base, method, dataset, setting)
+                if row["trial"] in whole
+            ]
+            found.append(f"{statistics.fmean(pairs):+.1f}" if pairs else "–")
+        if whole and "–" not in found:
+            figure_of_all = shown(cell(whole.values(), best))
+            lines.append(f"| {dataset} | {setting} | {figure_of_all} | {' | '.join(found)} |")
+    return "\n".join(lines) + "\n"
+
+
+def noise(ours: list[Row]) -> str:
+    """Return what not being told of the noise costs, as Markdown."""
+    best = "best-scel.accuracy_max"
+    lines = [
+        "| data | labels | T without the noise, cpe-f | cpe-n | told of the noise | cpe-n - told |",
+        "|---|---|---|---|---|---|",
+    ]
+    for dataset, setting in COLUMNS:
+        told = {row["trial"]: row for row in of(ours, "told", "cpe-f", dataset, setting)}
+        found = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
+        if setting == "strong":  # there is no noise: to be told is to be given T
+            told = {row["trial"]: row for row in of(ours, "ours", "cpe-f", dataset, setting)}
+        both = told.keys() & found.keys()
+        if both:
+            unaware = cell(of(ours, "ours", "cpe-f", dataset, setting), best)
+            gaps = [float(found[trial][best]) - float(told[trial][best]) for trial in both]
+            lines.append(
+                f"| {dataset} | {setting} | {shown(unaware)} | {shown(cell(found.values(), best))} "
+                f"| {shown(cell(told.values(), best))} | {statistics.fmean(gaps):+.1f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    ours = rows("leaderboard")
+    (ROOT / "leaderboard.md").write_text(board(ours, rows("paper")))
+    (ROOT / "ablation.md").write_text(ablation(ours))
+    (ROOT / "noise.md").write_text(noise(ours))
