@@ -32,6 +32,7 @@ results: .venv/.package
 	$(BIN)/ybar reproduce paper --ledger results/paper.sqlite --merge results/paper/runs.csv \
 	  --output results/paper --export results/paper/runs.csv
 	$(BIN)/python benchmarks/default_recipe.py
+	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/update_readme.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,

@@ -81,6 +81,14 @@ CLAIMS = {
         Claim(r"by true labels: ([\d.]+)", lambda a: a > 0.85),
         Claim(r"errors of the truth: (\d+)%", lambda share: share >= 80),
     ],
+    "plan_a_collection": [
+        Claim(
+            r"3,600 labels +([\d.]+) ± [\d.]+ +([\d.]+) ± .* ([\d.]+) ± [\d.]+\n",
+            lambda uniform, cycle, few: few > cycle + 0.03 and cycle > uniform > 0.85,
+        ),
+        Claim(r"bits a label +([\d.]+) +([\d.]+)", lambda uniform, cycle: cycle > 1.3 * uniform),
+        Claim(r"Accuracy 0.75 needs about ([\d.]+),\d+ labels", lambda thousands: thousands < 2),
+    ],
     "how_many_labels": [
         Claim(
             r"uniform: .*accuracy.* labels ([\d.]+)(?:.*\n)*?strong: .* labels ([\d.]+)",

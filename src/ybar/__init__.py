@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets, decode, labels, metrics, transition
+    from . import calibration, datasets, decode, labels, metrics, transition
     from .boosting import CPEBoostingClassifierCV
     from .classifiers import CPEClassifier
     from .neighbors import CPEKNeighborsClassifierCV
@@ -21,6 +21,7 @@ __all__ = [
     "CPEKNeighborsClassifierCV",
     "ComplementaryNetClassifier",
     "ComplementaryNetClassifierCV",
+    "calibration",
     "datasets",
     "decode",
     "labels",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold, check_cv
 
+from . import metrics
 from ._checks import shown
 from ._random import as_generator
 from ._typing import AnyArray, FloatArray, IntArray, Seed
@@ -98,6 +99,29 @@ def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
     if not listed:
         raise ValueError(f"{rule}; got {shown(values)}")
     return [kind(value) for value in listed]
+
+
+def check_select(select: Any) -> None:
+    """Refuse what is not a way to select a candidate."""
+    if not isinstance(select, str) or select not in ("best", "one-std-error"):
+        raise ValueError(f"select must be 'best' or 'one-std-error'; got {shown(select)}")
+
+
+def simplest(
+    losses: Sequence[FloatArray],
+    complexity: Sequence[int],
+    rows: IntArray,
+    n: int,
+    weights: FloatArray | None,
+) -> int:
+    """Return the simplest candidate within one (paired) standard error of the best.
+
+    `losses` has those of all held-out labels for each candidate, `rows` the row of each label.
+    """
+    scel = [metrics.mean_and_error(values, rows, n, weights)[0] for values in losses]
+    best = losses[int(np.argmin(scel))]
+    errors = [metrics.mean_and_error(values - best, rows, n, weights)[1] for values in losses]
+    return metrics.one_standard_error(scel, errors, complexity=complexity, paired=True)
 
 
 def results(

@@ -56,6 +56,10 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     cv : int, splitter or iterable of (train, validation) indices, optional
         Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
         their labels together.
+    select : {"best", "one-std-error"}
+        The pair of the lowest SCEL; or of its learning rate the fewest trees whose SCEL is within
+        one standard error of it (that of the difference, see
+        `ybar.metrics.one_standard_error`). Learning rates have no order from simple to complex.
     early_stopping : bool
         Whether rates that can no longer win stop.
     lightgbm_params : dict, optional
@@ -113,6 +117,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         classes: ArrayLike | None = None,
         validation_fraction: float = 0.1,
         cv: Any = None,
+        select: str = "best",
         early_stopping: bool = True,
         lightgbm_params: dict[str, Any] | None = None,
         random_state: Seed = None,
@@ -126,6 +131,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         self.classes = classes
         self.validation_fraction = validation_fraction
         self.cv = cv
+        self.select = select
         self.early_stopping = early_stopping
         self.lightgbm_params = lightgbm_params
         self.random_state = random_state
@@ -152,6 +158,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
             checked = self._check_fit(X, y, sample_weight)
             _checks.n_jobs(self.n_jobs)
+            _path.check_select(self.select)
             for name in ("early_stopping", "verbose"):
                 if not isinstance(getattr(self, name), (bool, np.bool_)):
                     came = _checks.shown(getattr(self, name))
@@ -207,13 +214,16 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
                 made.append(booster.add_valid(validation.binned, "validation"))
             return made
 
-        def held_out_scel(fitted: list[Any]) -> tuple[float, float]:
+        def held_out_losses(fitted: list[Any]) -> FloatArray:
             losses = [
                 _validation_losses(booster, validation.k)
                 for booster, validation in zip(fitted, validations, strict=True)
             ]
-            rows = np.concatenate([validation.rows for validation in validations])
-            return metrics.mean_and_error(np.concatenate(losses), rows, len(numbers), weights)
+            return np.concatenate(losses)
+
+        rows = np.concatenate([validation.rows for validation in validations])
+        simple = self.select == "one-std-error"
+        best_path: list[FloatArray] = []
 
         scel = np.full((len(rates), len(counts)), np.nan)
         std_error = np.full_like(scel, np.nan)
@@ -221,18 +231,31 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             # High rates reach their best soonest, and so give the low ones a mark to beat.
             for i in np.argsort(rates)[::-1]:
                 fitted = boosters(rates[i])
+                path = []
                 for j, count in enumerate(counts):
                     for _ in range(count - (counts[j - 1] if j else 0)):
                         for booster in fitted:
                             booster.update()
                         advance(1)
-                    scel[i, j], std_error[i, j] = held_out_scel(fitted)
+                    losses = held_out_losses(fitted)
+                    scel[i, j], std_error[i, j] = metrics.mean_and_error(
+                        losses, rows, len(numbers), weights
+                    )
+                    if simple:
+                        path.append(losses)
                     if self.early_stopping and _cannot_win(scel[i], j, counts, np.nanmin(scel)):
                         advance(counts[-1] - count)
                         break
+                if np.nanargmin(scel) // len(counts) == i:
+                    best_path = path
         grid = [{"learning_rate": rate, "n_estimators": n} for rate in rates for n in counts]
         self.cv_results_ = _path.results(grid, scel.ravel(), std_error.ravel())
         self.best_index_ = int(np.nanargmin(scel))
+        if simple:
+            fewest = _path.simplest(
+                best_path, counts[: len(best_path)], rows, len(numbers), weights
+            )
+            self.best_index_ += fewest - self.best_index_ % len(counts)
         self.best_params_ = grid[self.best_index_]
         self.best_score_ = float(-scel.ravel()[self.best_index_])
         best = lightgbm.train(

@@ -16,14 +16,22 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from . import _checks, labels, transition
+from ._comparison import Comparison, compare, compare_error_rates, one_standard_error
 from ._distances import pairwise
+from ._losses import log_losses as log_losses
+from ._losses import mean_and_error as mean_and_error
+from ._losses import same_length, scel_losses, ure_losses
 from ._typing import AnyArray, Distance, FloatArray, IntArray
-from .decode import check_probabilities, inverse
+from .decode import check_probabilities
 
 __all__ = [
+    "Comparison",
     "ErrorBound",
+    "compare",
+    "compare_error_rates",
     "complementary_estimation_loss",
     "error_bound",
+    "one_standard_error",
     "scel",
     "scel_scorer",
     "ure_scorer",
@@ -91,41 +99,10 @@ def scel(
     >>> round(metrics.scel([0, 2], [[0.5, 0.2, 0.3], [0.2, 0.3, 0.5]]), 4)
     0.6931
     """
-    shape = _checks.array_of_numbers(q, "q must be an N×K array of probabilities").shape
-    if len(shape) != 2 or shape[1] < 2:
-        raise ValueError(
-            f"q must have shape (N, K), one column for each of at least 2 classes; got {shape}"
-        )
-    n_classes = shape[1]
-    probabilities = check_probabilities(q, n_classes)
     zero_as = _checks.number(zero_as, "zero_as", "a probability, from 0 to 1", 0, 1)
-    if isinstance(y_comp, labels.Evidence):
-        _same_length("y_comp", y_comp.codes, "q", probabilities)
-        rows = np.flatnonzero(y_comp.informative)
-        chosen = _likelihoods(y_comp, probabilities)[rows]
-    else:
-        rows, k = labels.pairs(y_comp, n_classes)
-        _same_length("y_comp", y_comp, "q", probabilities)
-        chosen = probabilities[rows, k].astype(np.float64, copy=False)
-    losses = log_losses(chosen, zero_as)
-    mean, std_error = mean_and_error(losses, rows, len(probabilities), sample_weight)
+    losses = scel_losses(y_comp, q, zero_as)
+    mean, std_error = mean_and_error(*losses, sample_weight)
     return (mean, std_error) if return_std_error else mean
-
-
-def _likelihoods(evidence: labels.Evidence, p: AnyArray) -> FloatArray:
-    """Return Σ_y p[y] e[y] of each row."""
-    if len(evidence.classes) != p.shape[1]:
-        raise ValueError(
-            f"q must have a column for each of the {len(evidence.classes)} classes of the "
-            f"evidence; got shape {p.shape}"
-        )
-    return np.asarray(np.einsum("nk,nk->n", p, np.asarray(evidence), dtype=np.float64))
-
-
-def log_losses(chosen: FloatArray, zero_as: float) -> FloatArray:
-    """Return -log of the probabilities given to the labels that occurred."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(np.where(chosen == 0, zero_as, chosen)))
 
 
 @overload
@@ -184,14 +161,8 @@ def ure_zero_one(
     >>> round(metrics.ure_zero_one([0, 1, 2, 0], [0, 2, 1, 1], transition.uniform(3)), 4)
     0.5
     """
-    array = transition.check(T)
-    n_classes = len(array)
-    rows, k = labels.pairs(y_comp, n_classes)
-    _, predicted = labels.pairs(y_pred, n_classes, name="y_pred", several=False)
-    _same_length("y_comp", y_comp, "y_pred", predicted)
-    inverted = inverse(array, stacklevel=3)
-    losses = inverted.sum(axis=1)[k] - inverted[k, predicted[rows]]
-    mean, std_error = mean_and_error(losses, rows, len(predicted), sample_weight)
+    (losses,) = ure_losses(y_comp, T, stacklevel=3, y_pred=y_pred)
+    mean, std_error = mean_and_error(*losses, sample_weight)
     return (mean, std_error) if return_std_error else mean
 
 
@@ -227,7 +198,7 @@ def complementary_estimation_loss(
     array = transition.check(T)
     probabilities = check_probabilities(q, len(array))
     _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
-    _same_length("y_true", true, "q", probabilities)
+    same_length("y_true", true, "q", probabilities)
     losses = _losses_against_rows(probabilities, array, true, loss)
     return mean_and_error(losses, np.arange(len(true)), len(true), sample_weight)[0]
 
@@ -304,7 +275,7 @@ def error_bound(
     true_T = array if T_true is None else transition.check(T_true, len(array), name="T_true")
     probabilities = check_probabilities(q, len(array))
     _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
-    _same_length("y_true", true, "q", probabilities)
+    same_length("y_true", true, "q", probabilities)
     nearest = pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
     error_rate = float(np.mean(nearest != true))
     gamma = transition.gamma(array, distance)
@@ -320,44 +291,6 @@ def error_bound(
         # Rounding can leave a divergence of exactly 0 a hair below it.
         kl_bound = (4 * math.sqrt(2 * max(divergence, 0.0)) + 2 * epsilon) / gamma
     return ErrorBound(error_rate, 2 * (estimation + epsilon) / gamma, kl_bound, gamma, epsilon)
-
-
-def _same_length(name: str, values: ArrayLike, other: str, others: AnyArray) -> None:
-    n = len(np.asarray(values))
-    if n != len(others):
-        raise ValueError(
-            f"{name} and {other} must have the same number of rows; got {n} and {len(others)}"
-        )
-
-
-def mean_and_error(
-    losses: FloatArray, rows: IntArray, n: int, sample_weight: ArrayLike | None
-) -> tuple[float, float]:
-    """Return the weighted mean over labels and its standard error over rows.
-
-    The mean is a ratio of sums over rows; linearised, its error is that of the row sums of
-    weight·(loss - mean). With one label a row it is the usual standard error of a mean.
-    """
-    weights = np.ones(n) if sample_weight is None else _checks.weights(sample_weight, n)
-    label_weights = weights[rows]
-    total = label_weights.sum()
-    if total == 0:
-        raise ValueError(
-            "sample_weight must not be zero for every row that has a label; got 0 for all of them"
-        )
-    used = label_weights > 0  # an infinite loss of weight 0 does not count
-    mean = float(np.dot(label_weights[used], losses[used]) / total)
-    if not math.isfinite(mean):
-        return mean, math.nan
-    labelled = np.zeros(n, dtype=bool)
-    labelled[rows[used]] = True
-    m = int(labelled.sum())
-    if m < 2:
-        return mean, math.nan
-    deviations = np.bincount(
-        rows[used], weights=label_weights[used] * (losses[used] - mean), minlength=n
-    )
-    return mean, float(math.sqrt(m / (m - 1) * np.dot(deviations, deviations)) / total)
 
 
 def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:

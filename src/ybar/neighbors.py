@@ -46,6 +46,9 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
     cv : int, splitter or iterable of (train, validation) indices, optional
         Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
         their labels together.
+    select : {"best", "one-std-error"}
+        The k of the lowest SCEL; or the simplest, that is the largest, whose SCEL is within one
+        standard error of it (that of the difference, see `ybar.metrics.one_standard_error`).
     random_state : int, Generator, RandomState or None
         Of the held-out part, and of PCA where it is randomised.
     n_jobs : int or None
@@ -56,7 +59,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
     classes_ : ndarray of shape (K,)
     transition_ : ndarray of shape (K, K)
     n_neighbors_ : int
-        The k with the smallest SCEL.
+        The k that SCEL selected.
     cv_results_ : dict
         The path: ``param_n_neighbors``, ``scel``, ``scel_std_error`` and scikit-learn's
         ``params``, ``mean_test_score``, ``rank_test_score``.
@@ -95,6 +98,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         classes: ArrayLike | None = None,
         validation_fraction: float = 0.1,
         cv: Any = None,
+        select: str = "best",
         random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -105,6 +109,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         self.classes = classes
         self.validation_fraction = validation_fraction
         self.cv = cv
+        self.select = select
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -128,6 +133,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         X = self._validate(X, ensure_min_samples=2)
         codes, _, classes, T, _ = self._check_fit(X, y)
         _checks.n_jobs(self.n_jobs)
+        _path.check_select(self.select)
         n = self.n_components
         if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
             raise ValueError(
@@ -139,21 +145,22 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         seed = int(generator.integers(2**31))
         numbers = _path.as_float(X)
 
-        losses, rows = [], []
+        of_part, rows_of_part = [], []
         for train, validation in parts:
             pca, neighbors = self._index(numbers[train], seed)
             nearest = self._search(pca, neighbors, numbers[validation], max(candidates))
             row, k = labels.pairs(codes[validation], len(classes))
             q = _path_of_q(codes[train], nearest, row, k, candidates, len(classes))
-            losses.append(metrics.log_losses(q, 1 / (len(k) + 1)))
-            rows.append(validation[row])
-        means = [
-            metrics.mean_and_error(column, np.concatenate(rows), len(X), None)
-            for column in np.concatenate(losses).T
-        ]
+            of_part.append(metrics.log_losses(q, 1 / (len(k) + 1)))
+            rows_of_part.append(validation[row])
+        losses, rows = np.concatenate(of_part).T, np.concatenate(rows_of_part)
+        means = [metrics.mean_and_error(values, rows, len(X), None) for values in losses]
         scel, std_error = (np.array(values) for values in zip(*means, strict=True))
         self.cv_results_ = _path.results([{"n_neighbors": k} for k in candidates], scel, std_error)
         self.best_index_ = int(np.argmin(scel))
+        if self.select == "one-std-error":
+            complexity = [-k for k in candidates]
+            self.best_index_ = _path.simplest(list(losses), complexity, rows, len(X), None)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(-scel[self.best_index_])
         self.n_neighbors_ = candidates[self.best_index_]

@@ -7,28 +7,37 @@ Everything here is plain numpy in float64; no value is clipped, and no function 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _checks
+from ._counting import annotators, check_counts, credible_intervals, estimate, from_counts
 from ._distances import pairwise
-from ._encode import encode, pairs
 from ._random import as_generator
 from ._typing import Distance, FloatArray, Seed
 
+if TYPE_CHECKING:
+    from ._planning import CollectionPlan
+
 __all__ = [
+    "annotators",
     "biased",
     "check",
     "condition_number",
+    "credible_intervals",
     "describe",
     "epsilon",
     "estimate",
+    "estimate_from_probabilities",
     "from_counts",
+    "from_menus",
     "gamma",
     "is_singular",
     "is_uniform",
+    "plan",
     "strong",
     "uniform",
     "weak",
@@ -223,18 +232,18 @@ def with_uniform_noise(T: ArrayLike, level: float) -> FloatArray:
     return (1 - level) * array + level / len(array)
 
 
-def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
-    """Turn counts of (class, complementary label) into a transition matrix.
+def from_menus(menus: ArrayLike) -> FloatArray:
+    """Return the T of menus of two classes: "the first of these that it is not".
 
-    ``T[y, k] = (counts[y, k] + smoothing) / (Σ_j counts[y, j] + K·smoothing)``: the mean of the
-    posterior under a symmetric Dirichlet prior with `smoothing` pseudo-counts in each cell.
+    The menu (a, b) gives the label a, unless the class is a: then b. Menus are drawn without
+    knowing the class. With π[k] the share of menus that begin with k, and shares s,
+    ``T[y, k] = π[k] + s[y, k]`` for k ≠ y. (Of longer menus only the first two classes matter.)
 
     Parameters
     ----------
-    counts : array-like of shape (K, K)
-        ``counts[y, k]`` is how often an example of class y was said not to be k.
-    smoothing : float
-        0 keeps zeros; a row without any count then is an error.
+    menus : array-like of shape (K, K)
+        ``menus[a, b]`` is how often the menu (a, b) is shown: counts, shares or any weights. The
+        diagonal is 0.
 
     Returns
     -------
@@ -243,57 +252,66 @@ def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
     Examples
     --------
     >>> from ybar import transition
-    >>> transition.from_counts([[0, 8, 2], [5, 0, 5], [3, 7, 0]])
-    array([[0. , 0.8, 0.2],
-           [0.5, 0. , 0.5],
-           [0.3, 0.7, 0. ]])
+    >>> transition.from_menus([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]])
+    array([[0.  , 0.5 , 0.25, 0.25],
+           [0.25, 0.  , 0.5 , 0.25],
+           [0.25, 0.25, 0.  , 0.5 ],
+           [0.5 , 0.25, 0.25, 0.  ]])
     """
-    array = _checks.array_of_numbers(counts, "counts must be a K×K array of numbers").astype(
-        np.float64
-    )
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
+    array = check_counts(menus, "menus")
+    if np.diag(array).any() or not array.any():
+        came = f"{np.diag(array).max():g} on it" if array.any() else "only zeros"
         raise ValueError(
-            "counts must be square, one row and one column for each of at least 2 classes; "
-            f"got shape {array.shape}"
+            "menus must be above 0 somewhere, but not on the diagonal: a menu has two different "
+            f"classes; got {came}"
         )
-    wrong = ~np.isfinite(array) | (array < 0)
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"counts must be finite and not negative; got {array[row, column]:g} at row {row}, "
-            f"column {column}"
-        )
-    smoothing = _checks.number(smoothing, "smoothing", "a finite number of at least 0", 0)
-    array += smoothing
-    sums = array.sum(axis=1, keepdims=True)
-    if (sums == 0).any():
-        raise ValueError(
-            f"counts has no count in row {int(np.argmin(sums))}, so its probabilities are "
-            "unknown; pass smoothing= (for example 1/K) or collect labels for that class"
-        )
-    return np.asarray(array / sums)
+    shares = array / array.sum()
+    T = shares.sum(axis=1) + shares
+    np.fill_diagonal(T, 0.0)
+    return np.asarray(T)
 
 
-def estimate(
-    y_true: ArrayLike,
-    y_comp: ArrayLike,
+def estimate_from_probabilities(
+    q: ArrayLike,
     *,
-    classes: ArrayLike | None = None,
-    smoothing: float | None = None,
+    method: str = "anchors",
+    share: float | None = None,
+    volume: float = 3e-3,
 ) -> FloatArray:
-    """Estimate T from a few rows that have both an ordinary and a complementary label.
+    """Estimate T from complementary labels alone, through a model's complementary probabilities.
+
+    Every q is a mixture of the rows of T, so the rows are the corners of what q spans. Which corner
+    is which class follows from the diagonal: a class is seldom ruled out for its own examples. T
+    can be told this way if
+
+    - q is good: fitted to many labels, of a model that tells the classes apart;
+    - every class has examples that leave no doubt about it ("anchors", "vertices"), or examples
+      in doubt between few classes at a time, from all sides ("volume");
+    - no row of T is a mixture of others, and giving the rows to other classes would raise the sum
+      of the diagonal: wrong labels are rarer than right ones.
+
+    None of it can be checked by complementary labels alone. A q that shows that T cannot be told
+    is refused. A few rows with both labels (`estimate`) need none of these conditions.
 
     Parameters
     ----------
-    y_true : array-like of shape (N,)
-        Ordinary labels.
-    y_comp : array-like of shape (N,), or boolean array of shape (N, K)
-        Complementary labels: one a row, or several.
-    classes : array-like of shape (K,), optional
-        All classes, in the order of the rows of T. By default the sorted values of `y_true` and
-        `y_comp` together; for several labels a row as in `ybar.labels.encode`.
-    smoothing : float, optional
-        Pseudo-counts for each cell; by default 1/K, so that the prior of a row weighs one label.
+    q : array-like of shape (N, K)
+        Complementary probabilities, best of rows that were not fitted: a model is too sure of its
+        own. At most 5,000 rows are used ("vertices" 50,000, "volume" 2,000), evenly spaced.
+    method : {"anchors", "vertices", "volume"}
+        - "anchors": the mean q of each class's surest examples; by turns, T says which examples
+          are of which class, and their mean is T. Bears a rough q;
+        - "vertices": the rows of q furthest out, one corner after the other. Exact for an exact q
+          with a certain example of each class;
+        - "volume": the smallest T, by volume, that explains q, beginning at "anchors"; its diagonal
+          stays below 1/K. Needs no certain examples, but a good q.
+    share : float, optional
+        Share of a class's examples that count as certain, above 0 and at most 1: by default 0.5,
+        for "vertices" 0.1. Less has less of other classes in it, more has less noise.
+    volume : float
+        Weight of the volume: about a fifth of the mean Kullback-Leibler divergence of q from the
+        true one, which is (K-1)/(2n) for frequencies of n labels. Of several, choose by the SCEL of
+        ``decode.class_probabilities(q, T) @ T``.
 
     Returns
     -------
@@ -301,40 +319,17 @@ def estimate(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ybar import transition
-    >>> transition.estimate(["a", "a", "b"], ["b", "b", "a"], smoothing=0.5).round(2)
-    array([[0.17, 0.83],
-           [0.75, 0.25]])
+    >>> T = transition.strong(4, random_state=0)
+    >>> p = np.random.default_rng(0).dirichlet([0.02] * 4, size=500)  # nearly certain
+    >>> found = transition.estimate_from_probabilities(p @ T)
+    >>> bool(transition.epsilon(T, found) < 0.01)
+    True
     """
-    given = _checks.label_array(y_true, "y_true must hold one label a row")
-    if len(given) == 0:
-        raise ValueError("y_true must hold at least one label; got none")
-    given = _checks.label_column(given, "y_true")
-    if classes is None and np.ndim(y_comp) == 1:
-        # All classes of both together; each is encoded alone first, to word errors of its own.
-        kinds = [np.unique(given), encode(y_comp, name="y_comp")[1]]
-        if len({names.dtype.kind in "OUT" for names in kinds}) > 1:
-            raise ValueError(
-                "y_true and y_comp must hold labels of one kind; got "
-                f"{_checks.shown(kinds[0][0])} and {_checks.shown(kinds[1][0])}"
-            )
-        classes = np.union1d(*kinds)
-        if len(classes) < 2:
-            raise ValueError(
-                "y_true and y_comp must hold at least 2 classes; got only "
-                f"{_checks.shown(classes[0])}. Name all with classes="
-            )
-    comp, names = encode(y_comp, classes, name="y_comp")
-    true, _ = encode(given, names, name="y_true")
-    if len(true) != len(comp):
-        raise ValueError(
-            "y_true and y_comp must have the same number of rows; got shapes "
-            f"{true.shape} and {comp.shape}"
-        )
-    rows, k = pairs(comp, len(names))
-    counts = np.zeros((len(names), len(names)))
-    np.add.at(counts, (true[rows], k), 1)
-    return from_counts(counts, 1 / len(names) if smoothing is None else smoothing)
+    from ._estimate import from_probabilities
+
+    return from_probabilities(q, method, share, volume)
 
 
 def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
@@ -482,3 +477,106 @@ def _closest_rows(T: FloatArray) -> tuple[int, int]:
     np.fill_diagonal(between, np.inf)
     first, second = np.unravel_index(int(np.argmin(between)), between.shape)
     return int(first), int(second)
+
+
+def plan(
+    n_classes: int,
+    *,
+    noise: float = 0.0,
+    budget: int | None = None,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    target: float | None = None,
+    designs: Mapping[str, ArrayLike] | None = None,
+    classifier: Any = None,
+    repeats: int = 5,
+    random_state: Seed = None,
+) -> CollectionPlan:
+    """Compare ways of asking before anyone has answered, and say how many labels are needed.
+
+    Each design is a T, with `noise` added. It is judged by what its labels tell of the class and,
+    where there is a pilot (X with true classes y), by simulation: labels are drawn under it, a
+    classifier is fitted to them and tested on the rows held out.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    noise : float
+        Share λ of labels that are drawn from all classes, right or wrong (`with_uniform_noise`).
+        Classifiers are given the T with this noise.
+    budget : int, optional
+        How many labels can be bought, at least K. By default as many as the pilot has rows to
+        train on.
+    X : array-like, sparse matrix or data frame, optional
+        Rows of a pilot, or of data like yours.
+    y : array-like of shape (N,), optional
+        Their true classes, all K of them, each at least twice; sorted they are the rows of T.
+    target : float, optional
+        An accuracy from 0 to 1: how many labels does it take?
+    designs : dict of "uniform" or array-like of shape (K, K), optional
+        What to compare, by name, the simplest first. By default "uniform"; "cycle", the menus
+        (0, 1), (1, 2), …, (K-1, 0) of `from_menus`; the paper's "weak" and "strong"; "few", under
+        which a class has only three labels, or two for K < 7, placed so that classes share few
+        of them. Of those that are equal for a small K the first stays.
+    classifier : one of ybar's classifiers, or a pipeline that ends in one, optional
+        The one you mean to use: accuracies are as much its own as the design's. Its
+        ``transition`` and ``classes`` are set. By default `CPEClassifier` with a logistic
+        regression and the "likelihood" decoder, which is cheap and takes sparse X too.
+    repeats : int
+        Simulations, at least 2. Each holds out another random third of the rows for testing.
+    random_state : int, Generator, RandomState or None
+        For "weak", "strong" and the simulations.
+
+    Returns
+    -------
+    CollectionPlan
+        Print it. ``plan.designs`` has the figures, ``plan.recommended`` one of the designs.
+
+    Notes
+    -----
+    Nobody can draw from row y of T who does not know y. A design is *enforceable* if menus drawn
+    without knowing the class can make its T (`from_menus`), which holds if and only if
+    ``Σ_k min_{y≠k} T[y, k] ≥ 1``. Recommended is, of the enforceable designs if there are any,
+    and of those whose T has an inverse if there are any: the most accurate, or one named before
+    it that is at most a standard error of the difference behind; without a pilot the one that
+    needs the fewest labels for 99%. Under a T without inverse different p can have the same q, so
+    that no number of labels helps where classes overlap.
+
+    Sizes above the number of rows to train on use rows again, with labels drawn anew. Standard
+    errors are over the simulations, which share the pilot: they do not tell how a small pilot
+    may differ from the rest of your data.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> print(transition.plan(10, noise=0.1, budget=6000, random_state=0))
+    plan for 10 classes, noise 0.1, 6,000 labels
+                            uniform  cycle   weak  strong    few
+    can be enforced             yes    yes     no      no     no
+    gamma                       0.2   0.36   0.27   0.282    1.2
+    condition number             10     18   48.6     205   5.39
+    bits a label              0.103  0.143  0.136   0.584  1.285
+    labels a class for 90%       82     69     83      39      8
+    labels a class for 99%      124    105    131      73     12
+    Recommended: cycle. Put the classes in a circle, show one drawn at random and the next one,
+    and ask for the first of the two that it is not.
+    Labels of examples that look alike to name their class (99%): 105; 6,000 do for 57 such
+    groups.
+    few promises more, 1.285 bits a label, if the labels follow its T. You cannot enforce that:
+    only whoever answers can bring it about, knowing the class.
+    """
+    from ._planning import plan as _plan
+
+    return _plan(
+        n_classes,
+        noise=noise,
+        budget=budget,
+        X=X,
+        y=y,
+        target=target,
+        designs=designs,
+        classifier=classifier,
+        repeats=repeats,
+        random_state=random_state,
+    )

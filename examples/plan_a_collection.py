@@ -1,0 +1,54 @@
+"""Plan a collection: which question to ask, and how many answers to pay for.
+
+You learn to compare ways of asking before anyone has answered: by what a label tells of the class,
+and by simulation on a pilot of your own. Some matrices look splendid and cannot be asked for.
+"""
+
+import argparse
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ybar import CPEKNeighborsClassifierCV, datasets, transition
+
+HERE = Path(__file__)
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
+output = parser.parse_args().output
+
+d = datasets.load("digits")
+plan = transition.plan(
+    10,
+    noise=0.05,
+    budget=3600,
+    X=d.X_train,
+    y=d.y_train,
+    target=0.75,
+    classifier=CPEKNeighborsClassifierCV(decoder="likelihood"),
+    random_state=0,
+)
+print(plan)
+
+figure = Figure(figsize=(9, 4), layout="constrained")
+left, right = figure.subplots(1, 2)
+for design, marker in zip(plan.designs, "osD^v", strict=True):
+    color, line = ("C0", "-") if design.enforceable else ("C1", "--")
+    left.barh(design.name, design.information, color=color)
+    left.text(design.information + 0.02, design.name, f"γ = {design.gamma:.2f}", va="center")
+    mean = design.accuracies.mean(axis=0)
+    error = design.accuracies.std(axis=0, ddof=1) / len(design.accuracies) ** 0.5
+    style = {"marker": marker, "color": color, "ls": line, "capsize": 3}
+    right.errorbar(plan.sizes, mean, error, label=design.name, **style)
+left.invert_yaxis()
+left.set(xlabel="bits a label tells of the class", xlim=(0, 1.8))
+left.set_title("blue: you can ask for it. orange: you cannot")
+right.axhline(plan.target, color="gray", lw=1)
+right.set(xlabel="complementary labels", ylabel="accuracy (± std. error)", ylim=(0, 1))
+right.set_xscale("log")
+right.set_xticks(plan.sizes, map(str, plan.sizes))
+right.minorticks_off()
+right.set_title("simulated; the line is the target")
+right.legend(loc="lower right", ncols=2)
+right.grid(alpha=0.3)
+output.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(output, dpi=120)
