@@ -33,6 +33,7 @@ results: .venv/.package
 	  --output results/paper --export results/paper/runs.csv
 	$(BIN)/python benchmarks/default_recipe.py
 	$(BIN)/python benchmarks/choosing.py
+	$(BIN)/python benchmarks/estimating.py
 	$(BIN)/python benchmarks/update_readme.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "reproducing.md")
+PAGES = tuple(ROOT / page for page in ("README.md", "docs/reproducing.md", "docs/estimating.md"))
 PLACE = re.compile(r"(<!-- (results/[\w./-]+\.md) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

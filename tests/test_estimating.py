@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.datasets import make_blobs
 
-from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition
+from ybar import CPEKNeighborsClassifierCV, decode, labels, transition
 
-quick = settings(deadline=None, max_examples=15)
+quick = settings(deadline=None, max_examples=10)
 SEEDS = st.integers(0, 2**32 - 1)
 METHODS = ["anchors", "vertices", "volume"]
 
@@ -50,12 +51,12 @@ def error(T, found):
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    """Exact for entries drawn from the prior: 4,000 rows of T, 12 labels each."""
+    """Exact for entries drawn from the prior: 1,200 rows of T, 12 labels each."""
     rng = np.random.default_rng(0)
     n, labels_a_class = 4, 12
     for level, smoothing in [(0.95, 1.0), (0.5, 1.0), (0.8, 0.25)]:
         inside = []
-        for _ in range(1000):
+        for _ in range(300):
             T = rng.dirichlet(np.full(n, smoothing), n)
             y = np.repeat(np.arange(n), labels_a_class)
             low, high = transition.credible_intervals(
@@ -101,7 +102,7 @@ def test_intervals_take_names_and_several_labels_a_row():
     mask = np.array([[False, True, True], [True, False, False], [True, True, False]])
     low, high = transition.credible_intervals(["a", "b", "c"], mask, classes=["a", "b", "c"])
     T = transition.estimate(["a", "b", "c"], mask, classes=["a", "b", "c"])
-    assert ((low <= T) & (T <= high)).all()
+    assert ((low <= T) & (high >= T)).all()
 
 
 # --- complementary labels alone ------------------------------------------------------------------
@@ -129,18 +130,24 @@ def test_vertices_are_exact_for_any_such_T_with_or_without_noise(seed, n, noise)
     np.testing.assert_allclose(found, T, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", ["weak", "strong"])
 def test_anchors_bear_the_noise_of_counted_frequencies(kind, seed):
     """Rows nearly certain, q counted from 250 labels each, as nearest neighbours do."""
     rng = np.random.default_rng(seed)
     T = getattr(transition, kind)(10, rng)
-    q = rng.multinomial(250, mixtures(10, 3000, rng, 0.02) @ T) / 250
-    found = {m: transition.estimate_from_probabilities(q, method=m) for m in METHODS}
-    errors = {m: error(T, found[m]) for m in METHODS}
-    assert errors["anchors"] < 0.06
-    assert errors["volume"] < 0.12
-    assert errors["anchors"] < errors["vertices"] < 0.3
+    q = rng.multinomial(250, mixtures(10, 1500, rng, 0.02) @ T) / 250
+    found = {m: transition.estimate_from_probabilities(q, method=m) for m in METHODS[:2]}
+    assert error(T, found["anchors"]) < 0.06
+    assert error(T, found["anchors"]) < error(T, found["vertices"])
+
+
+def test_volume_bears_noise_of_the_size_that_its_weight_is_for():
+    rng = np.random.default_rng(0)
+    T = transition.strong(6, rng)
+    q = rng.multinomial(250, mixtures(6, 500, rng, 0.05) @ T) / 250
+    found = transition.estimate_from_probabilities(q, method="volume", volume=2e-3)
+    assert error(T, found) < 0.1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -201,20 +208,19 @@ def test_other_names_for_the_classes_give_the_same_T_under_these_names(seed, met
     np.testing.assert_allclose(renamed, found[np.ix_(order, order)], rtol=0, atol=tolerance)
 
 
-def test_on_digits_T_and_accuracy_come_near_those_of_the_true_one():
-    d = datasets.load("digits")
-    T = transition.strong(10, random_state=0)
-    y_comp = labels.draw(d.y_train, T, random_state=1)
-    clf = CPEKNeighborsClassifierCV(transition=T, decoder="likelihood", random_state=0)
-    clf.fit(d.X_train, y_comp)
-    found = transition.estimate_from_probabilities(clf.predict_complementary_proba(d.X_test))
+def test_from_labels_to_T_to_classes_without_a_true_label():
+    X, y = make_blobs(8000, centers=6, random_state=0)
+    T = transition.strong(6, random_state=0)
+    y_comp = labels.draw(y, T, random_state=1)
+    clf = CPEKNeighborsClassifierCV(random_state=0).fit(X[:6000], y_comp[:6000])
+    q = clf.predict_complementary_proba(X[6000:])
+    found = transition.estimate_from_probabilities(q)
+    assert error(T, found) < 0.15
     accuracy = {}
-    for name, matrix in {"true": T, "found": found, "uniform": transition.uniform(10)}.items():
-        clf.transition_ = matrix
-        accuracy[name] = (clf.predict(d.X_test) == d.y_test).mean()
-    assert error(T, found) < 0.4 < error(T, transition.uniform(10))
-    assert accuracy["found"] > accuracy["true"] - 0.1
-    assert accuracy["found"] > accuracy["uniform"] + 0.2
+    for name, matrix in {"true": T, "found": found, "uniform": transition.uniform(6)}.items():
+        accuracy[name] = (decode.decode(q, matrix, "likelihood") == y[6000:]).mean()
+    assert accuracy["found"] > accuracy["true"] - 0.02
+    assert accuracy["found"] > accuracy["uniform"] + 0.1
 
 
 # --- annotators ----------------------------------------------------------------------------------
@@ -254,10 +260,13 @@ intervals = transition.credible_intervals
         (lambda: from_q(np.ones((9, 1))), ["at least 2 classes", "got shape (9, 1)"]),
         (lambda: from_q([["a", "b"]]), ["q must be an N×K array", "not all numbers"]),
         (lambda: from_q(np.zeros((0, 3))), ["at least one row for each of the 3", "got 0"]),
-        (lambda: from_q(Q[:2]), ["at least one row for each of the 3 classes", "got 2", "both"]),
+        (
+            lambda: from_q(Q[:2]),
+            ["one row for each of the 3 classes", "got 2", "more rows", "estimate("],
+        ),
         (lambda: from_q(Q - 0.5), ["q must hold probabilities", "none below 0"]),
         (lambda: from_q(2 * Q), ["rows that sum to 1", "sums to 2"]),
-        (lambda: from_q(np.where(Q == Q.max(), np.nan, Q)), ["finite", "NaN or infinity"]),
+        (lambda: from_q(np.full((9, 3), np.nan)), ["finite", "NaN or infinity"]),
         (
             lambda: from_q(np.full((50, 3), 1 / 3)),
             ["q must have rank 3", "got rank 1", "all its rows are the same", "estimate(y_true"],
@@ -287,7 +296,7 @@ intervals = transition.credible_intervals
     ],
 )
 def test_what_cannot_be_told_or_is_wrong_gets_one_clear_line(call, says):
-    with pytest.raises(ValueError, match=".") as raised:
+    with pytest.raises(ValueError, match="must") as raised:
         call()
     text = str(raised.value)
     assert "\n" not in text

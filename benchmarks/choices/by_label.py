@@ -18,3 +18,19 @@ def gradient_ascent(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     chosen = negative.gather(-1, y_comp.expand(row.shape))
     ascend = negative.any(-1, keepdim=True)
     return torch.where(ascend, -row * chosen, row)
+
+
+def gradient_ascent_counted(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
+    """Return URE-GA with a factor that the code of its authors has, uniform T being assumed.
+
+    Where some R_k < 0, the step minimises -Σ_k n_k min(0, R_k), n_k being the number of labels k
+    in the batch. The paper's formula has no n_k.
+    """
+    n_classes = log_T.shape[-1]
+    of_label = torch.nn.functional.one_hot(y_comp, n_classes).to(logits.dtype)
+    counts = of_label.sum(0)
+    weight = (len(y_comp) / n_classes / counts.clamp(min=1))[y_comp]
+    parts = -(1 - (n_classes - 1) * of_label) * logits.log_softmax(-1) * weight[:, None]
+    negative = parts.detach().mean(-2, keepdim=True) < 0
+    ascend = negative.any(-1, keepdim=True)
+    return (parts * torch.where(ascend, -counts * negative, 1.0)).sum(-1)

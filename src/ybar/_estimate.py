@@ -20,8 +20,8 @@ from ._typing import AnyArray, FloatArray, IntArray
 
 METHODS = ("anchors", "vertices", "volume")
 
-_MOST_ROWS = {"anchors": 5000, "vertices": 50_000, "volume": 5000}
-_MOST_ROWS_OF_VOLUME = 2000
+_MOST_ROWS = {"anchors": 3000, "vertices": 50_000, "volume": 3000}
+_MOST_ROWS_OF_VOLUME = 1000
 _SHARES = {"anchors": 0.5, "vertices": 0.1, "volume": 0.5}
 _ROUNDS, _SETTLED = 20, 1e-4
 _BETTER = 1e-3  # a fit counts as better if it is so by this share
@@ -228,7 +228,8 @@ def _smallest_volume(q: FloatArray, T: FloatArray, volume: float) -> FloatArray:
     no lower bound, so a direction that noise hides would be squeezed to nothing; δ, the square of
     the small singular values of uniform T, stops that. Rows are a softmax off the diagonal, and
     what the diagonal takes stays below 1/K: labels are wrong less often than by guessing. By the
-    envelope theorem the gradient needs no derivative of p.
+    envelope theorem the gradient needs no derivative of p. The better of two starts is kept: T,
+    and half-way from there to uniform.
     """
     n_rows, n = q.shape
     off = ~np.eye(n, dtype=bool)
@@ -260,13 +261,17 @@ def _smallest_volume(q: FloatArray, T: FloatArray, volume: float) -> FloatArray:
         size = float(np.linalg.slogdet(gram)[1]) / 2
         return float(misfit) + volume * size, np.concatenate(gradient)
 
-    start = np.clip(np.diag(T) * n, 0.01, 0.9)
-    others = np.log(np.maximum(T[off], _SMALLEST_ENTRY))
-    found = optimize.minimize(
-        loss,
-        np.concatenate([special.logit(start), others]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
-    )
-    return matrix(found.x)[0]
+    found = []
+    for start in (T, (T + transition.uniform(n)) / 2):
+        diagonal = special.logit(np.clip(np.diag(start) * n, 0.01, 0.9))
+        others = np.log(np.maximum(start[off], _SMALLEST_ENTRY))
+        found.append(
+            optimize.minimize(
+                loss,
+                np.concatenate([diagonal, others]),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
+            )
+        )
+    return matrix(min(found, key=lambda result: result.fun).x)[0]

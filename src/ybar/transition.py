@@ -287,8 +287,9 @@ def estimate_from_probabilities(
     - q is good: fitted to many labels, of a model that tells the classes apart;
     - every class has examples that leave no doubt about it ("anchors", "vertices"), or examples
       in doubt between few classes at a time, from all sides ("volume");
-    - no row of T is a mixture of others, and giving the rows to other classes would raise the sum
-      of the diagonal: wrong labels are rarer than right ones.
+    - no row of T is a mixture of others, and no other way to give the rows to classes makes the
+      product of the diagonal as small. Where classes are almost never ruled out for examples of
+      others, as under `strong`, that takes thousands of labels a class.
 
     None of it can be checked by complementary labels alone. A q that shows that T cannot be told
     is refused. A few rows with both labels (`estimate`) need none of these conditions.
@@ -297,14 +298,14 @@ def estimate_from_probabilities(
     ----------
     q : array-like of shape (N, K)
         Complementary probabilities, best of rows that were not fitted: a model is too sure of its
-        own. At most 5,000 rows are used ("vertices" 50,000, "volume" 2,000), evenly spaced.
+        own. At most 3,000 rows are used ("vertices": 50,000), evenly spaced.
     method : {"anchors", "vertices", "volume"}
         - "anchors": the mean q of each class's surest examples; by turns, T says which examples
           are of which class, and their mean is T. Bears a rough q;
         - "vertices": the rows of q furthest out, one corner after the other. Exact for an exact q
           with a certain example of each class;
         - "volume": the smallest T, by volume, that explains q, beginning at "anchors"; its diagonal
-          stays below 1/K. Needs no certain examples, but a good q.
+          stays below 1/K. Needs no certain examples, but a good q. Finds a local minimum.
     share : float, optional
         Share of a class's examples that count as certain, above 0 and at most 1: by default 0.5,
         for "vertices" 0.1. Less has less of other classes in it, more has less noise.
