@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -121,24 +122,24 @@ def run(dataset: str, setting: str, trial: int, wanted: list[str]) -> None:
 
 
 def table() -> str:
-    """Return error of T and accuracy, means over the trials, as Markdown."""
-    found: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    """Return error of T and accuracy as Markdown, means over the trials that have all estimates."""
+    found: dict[tuple[str, str, str], dict[str, tuple[float, float]]] = {}
     for row in read():
-        key = (row["dataset"], row["setting"], row["estimate"])
-        found.setdefault(key, []).append((float(row["error"]), float(row["accuracy"])))
+        trial = found.setdefault((row["dataset"], row["setting"], row["trial"]), {})
+        trial[row["estimate"]] = float(row["error"]), float(row["accuracy"])
     titles = {"uniform": "taken for uniform", "100 both": "100 rows with both labels"}
     titles |= {"1000 both": "1,000 rows with both labels", "true": "the true T"}
     lines = [
-        "| data | T | " + " | ".join(titles.get(name, name) for name in ESTIMATES) + " |",
-        "|---|---|" + "---|" * len(ESTIMATES),
+        "| data | T | trials | " + " | ".join(titles.get(name, name) for name in ESTIMATES) + " |",
+        "|---|---|---|" + "---|" * len(ESTIMATES),
     ]
-    for dataset in DATASETS:
-        for setting in SETTINGS:
-            cells = []
-            for name in ESTIMATES:
-                error, accuracy = np.mean(found[dataset, setting, name], axis=0)
-                cells.append(f"{error:.2f}, {accuracy:.1f}%")
-            lines.append(f"| {dataset} | {setting} | {' | '.join(cells)} |")
+    for dataset, setting in itertools.product(DATASETS, SETTINGS):
+        trials = [found.get((dataset, setting, str(trial)), {}) for trial in range(TRIALS)]
+        whole = [trial for trial in trials if len(trial) == len(ESTIMATES)]
+        if whole:
+            means = (np.mean([trial[name] for trial in whole], axis=0) for name in ESTIMATES)
+            cells = " | ".join(f"{error:.2f}, {accuracy:.1f}%" for error, accuracy in means)
+            lines.append(f"| {dataset} | {setting} | {len(whole)} of {TRIALS} | {cells} |")
     return "\n".join(lines) + "\n"
 
 

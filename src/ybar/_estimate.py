@@ -156,9 +156,8 @@ def _anchors(q: FloatArray, share: float) -> FloatArray:
     n_rows, n_classes = q.shape
     m = max(1, int(share * n_rows / n_classes))
     smallest = np.argsort(q, axis=0, kind="stable")[:m]
-    best: _Fit | None = None
-    corners = _vertices(q, _SHARES["vertices"])
-    for start in (q[smallest].mean(axis=0), _means(q, corners)):
+    fits = []
+    for start in (q[smallest].mean(axis=0), _means(q, _vertices(q, _SHARES["vertices"]))):
         fit = _settle(q, start, share)
         for _ in range(n_classes):
             moved = fit.T.copy()
@@ -167,9 +166,8 @@ def _anchors(q: FloatArray, share: float) -> FloatArray:
             if not other.misfit < (1 - _BETTER) * fit.misfit:
                 break
             fit = other
-        if best is None or fit.misfit < best.misfit:
-            best = fit
-    assert best is not None  # noqa: S101
+        fits.append(fit)
+    best = min(fits, key=lambda fit: fit.misfit)
     if not best.sizes.all():
         raise ValueError(
             f"q must have examples of every class to find T from; {(best.sizes > 0).sum()} of "

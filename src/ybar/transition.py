@@ -298,7 +298,8 @@ def estimate_from_probabilities(
     ----------
     q : array-like of shape (N, K)
         Complementary probabilities, best of rows that were not fitted: a model is too sure of its
-        own. At most 3,000 rows are used ("vertices": 50,000), evenly spaced.
+        own. At most 3,000 rows are used (the search of "volume": 1,000; "vertices": 50,000),
+        evenly spaced.
     method : {"anchors", "vertices", "volume"}
         - "anchors": the mean q of each class's surest examples; by turns, T says which examples
           are of which class, and their mean is T. Bears a rough q;
