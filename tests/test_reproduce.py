@@ -264,7 +264,11 @@ def test_ctrl_c_and_death_leave_no_process_and_no_claim(folder, how):
 WRONG = {
     "no ledger to read": (["mine.toml", "--ledger", "typo.sqlite"], 1, "a ledger that exists"),
     "nothing to retry": (["mine.toml", "--retry-failed"], 2, "Leave one out"),
-    "no such plan": (["nowhere.toml"], 2, "plan must be a TOML file or one of digits, paper"),
+    "no such plan": (
+        ["nowhere.toml"],
+        2,
+        "plan must be a TOML file or one of digits, leaderboard, paper",
+    ),
     "unknown option": (["--colour", "red"], 2, "No such option"),
     "no jobs": (["mine.toml", "--jobs", "0"], 2, "--jobs"),
     "no number": (["mine.toml", "--jobs", "two"], 2, "--jobs"),

@@ -22,6 +22,8 @@ from .train import Epoch, Recipe, Samples, Stack, one_thread, train
 # Products wider than this gain nothing from more columns, and lose where weights leave the cache.
 _WIDEST_STACK = 512
 _SECONDS_BETWEEN_LOOKS = 0.1
+# As many as the mean of the weights looks back on.
+_STEPS_BEFORE_NOISE = 1000
 
 
 Measure: TypeAlias = "Callable[[AnyArray, Record, FloatArray], dict[str, float]]"
@@ -121,7 +123,6 @@ def follow(
     rows = Rows(data.X, device)
     watched = [(Rows(X, device), measure) for X, measure in data.watched]
     held_out = at = np.empty(0, dtype=np.intp)
-    stack.objective.noise_is_given = data.validation is not None
     if data.validation is not None:
         held_out, at = np.unique(data.validation.rows, return_inverse=True)
     for epoch in train(stack, rows, data.training, recipe, generator, stop):
@@ -131,11 +132,13 @@ def follow(
                 logits = logits_of(stack.model, rows, held_out)
             _end_failed(records, epoch, stack, logits)
             alive = [run for run, record in enumerate(records) if not record.done]
-            if data.validation is not None and logits is not None:
+            # Held-out labels tell the noise once p is about something: an unsure p explains any,
+            # and without noise in T it would have to stay unsure.
+            if logits is not None and epoch.epoch * epoch.batches >= _STEPS_BEFORE_NOISE:
+                stack.objective.noise_is_given = True
                 for run in alive:
                     if records[run].run.method.learns == "noise":
-                        level = _noise(logits[run][at], data)
-                        stack.set_noise(run, level.estimate)
+                        stack.set_noise(run, _noise(logits[run][at], data).estimate)
             own = [stack.objective.transition(run) for run in range(len(records))]
             values = [
                 {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss
