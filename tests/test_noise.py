@@ -42,15 +42,15 @@ def total(logits, k, T, noise, weight=None):
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_level_is_the_likeliest_and_the_interval_what_is_not_rejected(noise, weighted):
-    logits, T, k = synthetic(noise)
+    logits, T, k = synthetic(noise, n=5000)
     weight = np.random.default_rng(1).random(len(k)) * 2 if weighted else None
     found = evaluate.noise_level(logits, k, weight, T)
-    grid = np.linspace(0, 1, 2001)
+    grid = np.linspace(0, 1, 501)
     values = np.array([total(logits, k, T, level, weight) for level in grid])
-    assert found.estimate == pytest.approx(grid[values.argmin()], abs=2e-3)
+    assert found.estimate == pytest.approx(grid[values.argmin()], abs=4e-3)
     inside = grid[values <= values.min() + 3.841459 / 2]
-    assert (found.low, found.high) == pytest.approx((inside[0], inside[-1]), abs=2e-3)
-    assert found.low - 0.01 <= noise <= found.high + 0.01
+    assert (found.low, found.high) == pytest.approx((inside[0], inside[-1]), abs=4e-3)
+    assert found.low - 0.03 <= noise <= found.high + 0.03
 
 
 def test_the_interval_covers_as_often_as_it_says():
