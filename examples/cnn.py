@@ -9,25 +9,8 @@ import argparse
 import functools
 import math
 
-from torch import nn
-
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
-
-
-def cnn(side: int, n_classes: int) -> nn.Module:
-    """Build two convolutions and a dense layer for images of side × side pixels."""
-    return nn.Sequential(
-        nn.Unflatten(1, (1, side, side)),
-        nn.Conv2d(1, 16, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Dropout(0.5),
-        nn.Linear(32 * (side // 4) ** 2, n_classes),
-    )
+from ybar.neural import cnn
 
 
 def main() -> None:
@@ -43,7 +26,7 @@ def main() -> None:
     T = transition.strong(n_classes, random_state=0)
     y_comp = labels.draw(y, T, random_state=0)
     clf = ComplementaryNetClassifier(
-        network=functools.partial(cnn, side, n_classes),
+        network=functools.partial(cnn.small, side, n_classes),
         transition=T,
         max_epochs=arguments.epochs,
         random_state=0,

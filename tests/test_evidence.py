@@ -1,6 +1,7 @@
 """Evidence: each kind of observation against its own formula, alone and in training."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
@@ -125,6 +126,7 @@ def test_rows_can_be_taken_as_scikit_learn_takes_them(T, mask):
         np.testing.assert_array_equal(np.asarray(found[rows]), dense[rows])
         np.testing.assert_array_equal(np.asarray(found[rows, ...]), dense[rows])
     assert found[4].shape == (1, K)
+    assert found[[]].shape == (0, K)
     assert repr(found).startswith("<Evidence of 60 rows")
     with pytest.raises(IndexError, match="rows only"):
         found[0, 1]
@@ -140,6 +142,25 @@ def test_labels_come_back_where_there_is_nothing_else(T, mask):
 
 
 WRONG = {
+    "T in another order": (
+        lambda: Evidence.complementary(
+            ["ant"], pd.DataFrame(transition.uniform(4), NAMES[::-1], NAMES), classes=NAMES
+        ),
+        "T must have its index named and ordered as classes",
+    ),
+    "T of an annotator in another order": (
+        lambda: Evidence.complementary(
+            ["ant"],
+            {"a": pd.DataFrame(transition.uniform(4), NAMES, NAMES[::-1])},
+            annotator=["a"],
+            classes=NAMES,
+        ),
+        r"T\['a'\] must have its columns named",
+    ),
+    "sets as lists of names": (
+        lambda: Evidence.candidates([["ant"], ["bee", "cat"]], classes=NAMES),
+        "sets must be a boolean array",
+    ),
     "zero row": (lambda: Evidence([[1, 0.0], [0, 0]]), "row 1 has probability 0 under every class"),
     "negative": (lambda: Evidence([[1, -0.5]]), "must be finite and not negative; got -0.5"),
     "nan": (lambda: Evidence([[1, np.nan]]), "got nan in row 0, column 1"),

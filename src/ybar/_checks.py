@@ -32,6 +32,18 @@ def frame_names(values: Any, axis: str) -> list[Any] | None:
     return None if listed == list(range(len(listed))) else listed
 
 
+def named_as(values: Any, classes: AnyArray, name: str) -> None:
+    """Refuse a data frame of (class, class) whose names are not the classes in their order."""
+    for axis in ("index", "columns"):
+        names = frame_names(values, axis)
+        if names is not None and names != classes.tolist():
+            raise ValueError(
+                f"{name} must have its {axis} named and ordered as classes, "
+                f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, pass classes= in its "
+                "order, or an array without names"
+            )
+
+
 def array_of_numbers(values: Any, rule: str) -> AnyArray:
     """Return an array of real numbers, or refuse with the rule and what came."""
     try:

@@ -83,7 +83,7 @@ def encode(
     if array.ndim == 2 and array.shape[1] > 1:
         raise ValueError(
             f"{rule}; got {array.dtype} of shape {array.shape}. If it holds 0 and 1, pass "
-            f"{name}.astype(bool)"
+            f"{name}.astype(bool); if likelihoods of the classes, labels.Evidence({name})"
         )
     if len(array) == 0:
         raise ValueError(f"{name} must hold at least one complementary label; got none")

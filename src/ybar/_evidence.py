@@ -138,6 +138,7 @@ class Evidence:
         names = None if classes is None else _names(classes)
         codes, names = encode(y_comp, names, name="y_comp")
         matrix = transition.check(T, len(names))
+        _checks.named_as(T, names, "T")
         if codes.ndim == 1:
             counts, code = np.eye(len(names)), codes
         else:
@@ -169,7 +170,10 @@ class Evidence:
             )
         first = len(transition.check(next(iter(T.values()))))
         names = _names(first if classes is None else classes)
-        matrices = [transition.check(T[name], len(names), name=f"T[{name!r}]") for name in T]
+        matrices = []
+        for name, matrix in T.items():
+            matrices.append(transition.check(matrix, len(names), name=f"T[{name!r}]"))
+            _checks.named_as(matrix, names, f"T[{name!r}]")
         codes, _ = encode(y_comp, names, name="y_comp")
         if codes.ndim != 1:
             raise ValueError(
@@ -204,12 +208,7 @@ class Evidence:
             on which of them is the true class.
         classes : array-like of shape (K,), or int, optional
         """
-        array = np.asarray(sets)
-        if array.dtype != bool or array.ndim != 2:
-            raise ValueError(
-                "sets must be a boolean array of shape (N, K), True where a class is in the row's "
-                f"set; got {array.dtype} of shape {array.shape}"
-            )
+        array = _mask(sets, "is in the row's set")
         names = _names(array.shape[1] if classes is None else classes)
         if len(names) != array.shape[1]:
             raise ValueError(
@@ -225,13 +224,7 @@ class Evidence:
         That is what a set of wrong classes says which was drawn at once, any set of its size as
         likely as the others.
         """
-        array = np.asarray(sets)
-        if array.dtype != bool or array.ndim != 2:
-            raise ValueError(
-                "sets must be a boolean array of shape (N, K), True where a class is ruled out; "
-                f"got {array.dtype} of shape {array.shape}"
-            )
-        return cls.candidates(~array, classes=classes)
+        return cls.candidates(~_mask(sets, "is ruled out"), classes=classes)
 
     @classmethod
     def answers(cls, asked: ArrayLike, yes: ArrayLike, *, classes: ArrayLike | int) -> Self:
@@ -250,7 +243,7 @@ class Evidence:
         if said.dtype != bool or said.shape != codes.shape:
             raise ValueError(
                 f"yes must hold True or False for each of the {len(codes)} rows; got {said.dtype} "
-                f"of shape {said.shape}"
+                f"of shape {said.shape}. If it holds 0 and 1, pass yes.astype(bool)"
             )
         unit = np.eye(len(names))
         return cls._of(names, codes + len(names) * said, np.concatenate([1 - unit, unit]))
@@ -380,7 +373,9 @@ class Evidence:
             if len(rows) != 2 or rows[1] is not Ellipsis:
                 raise IndexError("Evidence can be indexed by rows only; take np.asarray of it")
             rows = rows[0]
-        code = np.atleast_1d(self._code[np.asarray(rows) if isinstance(rows, list) else rows])
+        if isinstance(rows, list) and not rows:
+            rows = slice(0)
+        code = np.atleast_1d(self._code[rows])
         return self._of(self.classes, code, self._rest, self._counts, self.transition)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
@@ -395,6 +390,14 @@ def _names(classes: ArrayLike | int) -> AnyArray:
     if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool):
         return np.arange(_checks.whole_number(classes, "classes, where it is a number,", 2))
     return check_classes(classes)
+
+
+def _mask(sets: ArrayLike, meaning: str) -> BoolArray:
+    rule = f"sets must be a boolean array of shape (N, K), True where a class {meaning}"
+    array = _checks.label_array(sets, rule)
+    if array.dtype != bool or array.ndim != 2:
+        raise ValueError(f"{rule}; got {array.dtype} of shape {array.shape}")
+    return array
 
 
 def _indices(y: ArrayLike, names: AnyArray, name: str) -> IntArray:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from . import _checks, labels, transition
+from ._losses import log_losses, mean_and_error, same_length
 from ._typing import AnyArray, FloatArray
 from .decode import check_probabilities
-from .metrics import log_losses, mean_and_error
 
 __all__ = ["expected_calibration_error", "fit_temperature", "temper"]
 
@@ -142,11 +142,7 @@ def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int =
     """
     probabilities = _probabilities(p)
     _, true = labels.pairs(y_true, probabilities.shape[1], name="y_true", several=False)
-    if len(true) != len(probabilities):
-        raise ValueError(
-            "y_true and p must have the same number of rows; got "
-            f"{len(true)} and {len(probabilities)}"
-        )
+    same_length("y_true", true, "p", probabilities)
     n_bins = _checks.whole_number(n_bins, "n_bins", 1)
     sure = probabilities.max(axis=1).astype(np.float64)
     right = probabilities.argmax(axis=1) == true

@@ -149,16 +149,14 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         weights = None if sample_weight is None else _checks.weights(sample_weight, n_rows)
         seen = np.arange(n_classes)
-        if evidence is not None:
-            if weights is not None and not weights[codes[:, 0]].any():
-                seen = seen[:0]
-        elif n_classes > 1:
-            rows, indices = labels.pairs(codes, n_classes)
-            seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
-        if len(seen) == 0:
+        labelled = codes.any(axis=1) if codes.ndim == 2 else slice(None)
+        if weights is not None and not weights[labelled].any():
             raise ValueError(
                 "sample_weight must not be zero for every row that has a label; got 0 for all"
             )
+        if evidence is None and n_classes > 1:
+            rows, indices = labels.pairs(codes, n_classes)
+            seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
         if len(seen) < 2:
             raise ValueError(
                 "y must hold at least two different complementary labels; got only one class, "
@@ -209,14 +207,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def _check_transition(self, classes: AnyArray) -> FloatArray:
         """Return T, in the order of the classes."""
         T = transition.check(self.transition, len(classes), name="transition")
-        for axis in ("index", "columns"):
-            names = _checks.frame_names(self.transition, axis)
-            if names is not None and names != classes.tolist():
-                raise ValueError(
-                    f"transition must have its {axis} named and ordered as classes, "
-                    f"{_checks.shown(classes.tolist())}; got {_checks.shown(names)}. Reorder it, "
-                    "pass classes= in its order, or an array without names"
-                )
+        _checks.named_as(self.transition, classes, "transition")
         return T
 
     def __sklearn_tags__(self) -> Tags:

@@ -360,12 +360,10 @@ def scel_scorer(
     """
     classifier, X, codes = _for_scoring(estimator, X, y)
     if isinstance(codes, labels.Evidence):
-        p = classifier.predict_proba(X)
-        zero_as = 1 / (int(codes.informative.sum()) + 1)
-        return -scel(codes, p, sample_weight=sample_weight, zero_as=zero_as)
-    q = classifier.predict_complementary_proba(X)
-    n_labels = len(labels.pairs(codes, len(classifier.classes_))[0])
-    return -scel(codes, q, sample_weight=sample_weight, zero_as=1 / (n_labels + 1))
+        probabilities = classifier.predict_proba(X)
+    else:
+        probabilities = classifier.predict_complementary_proba(X)
+    return -mean_and_error(*scel_losses(codes, probabilities, None), sample_weight)[0]
 
 
 def ure_scorer(

@@ -191,7 +191,6 @@ class NetBase(ComplementaryClassifier):
         """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
         require("torch", "torch", type(self).__name__)
         from . import losses, population
-        from .data import Rows
         from .objective import Run
 
         method = losses.find(self.method)
@@ -243,15 +242,6 @@ class NetBase(ComplementaryClassifier):
                     f"interrupted after epoch {epochs} of {recipe.max_epochs}: the best so far is "
                     "kept" + (how_to_go_on if hasattr(self, "warm_start") else "")
                 )
-        if method.learns == "noise" and parts[1] is not None:
-            for record in records:
-                if record.weights:
-                    model = self._model(X, checked, [record.run], masks, device)
-                    model.set_weights(0, record.weights)
-                    logits = population.logits_of(model, Rows(X, device), parts[1].rows)[0]
-                    record.noise = evaluate.noise_level(
-                        logits, parts[1].y_comp, parts[1].weight, checked.T, parts[1].patterns
-                    )
         return checked, records
 
     def _start(self, checked: Checked, method: Any) -> dict[str, Any]:

@@ -71,7 +71,13 @@ class Record:
     done: bool = False
 
     def take(
-        self, epoch: int, values: dict[str, float], stack: Stack, run: int, how: Selection
+        self,
+        epoch: int,
+        values: dict[str, float],
+        stack: Stack,
+        run: int,
+        how: Selection,
+        noise: evaluate.NoiseLevel | None = None,
     ) -> None:
         """Add an epoch, and its weights if they are the ones to keep."""
         better = values[how.criterion] < self.lowest
@@ -81,7 +87,7 @@ class Record:
             weights, transition = stack.model.weights(run), stack.objective.transition(run)
             learned = stack.objective.parameters_of(run)
             self.kept_epoch, self.weights = epoch, weights
-            self.transition, self.learned = transition, learned
+            self.transition, self.learned, self.noise = transition, learned, noise
         for name, value in values.items():
             self.history[name].append(value)
         if how.patience is not None and epoch - self.lowest_epoch >= how.patience:
@@ -132,13 +138,19 @@ def follow(
                 logits = logits_of(stack.model, rows, held_out)
             _end_failed(records, epoch, stack, logits)
             alive = [run for run, record in enumerate(records) if not record.done]
-            # Held-out labels tell the noise once p is about something: an unsure p explains any,
-            # and without noise in T it would have to stay unsure.
-            if logits is not None and epoch.epoch * epoch.batches >= _STEPS_BEFORE_NOISE:
-                stack.objective.noise_is_given = True
+            noise: dict[int, evaluate.NoiseLevel] = {}
+            if data.validation is not None and logits is not None:
+                k, weight, patterns = data.validation[1:]
                 for run in alive:
                     if records[run].run.method.learns == "noise":
-                        stack.set_noise(run, _noise(logits[run][at], data).estimate)
+                        its_logits = logits[run][at]
+                        noise[run] = evaluate.noise_level(its_logits, k, weight, data.T, patterns)
+            # Trained with once p is about something: an unsure p explains any noise, and without
+            # noise in T it would have to stay unsure.
+            if noise and epoch.epoch * epoch.batches >= _STEPS_BEFORE_NOISE:
+                stack.objective.noise_is_given = True
+                for run, level in noise.items():
+                    stack.set_noise(run, level.estimate)
             own = [stack.objective.transition(run) for run in range(len(records))]
             values = [
                 {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss
@@ -164,18 +176,12 @@ def follow(
         for run in alive:
             record = records[run]
             values[run]["seconds"] = epoch.seconds
-            record.take(epoch.epoch, values[run], stack, run, how)
+            record.take(epoch.epoch, values[run], stack, run, how, noise.get(run))
             if tell(record, epoch.epoch):
                 record.done = True
         if all(record.done for record in records):
             return
         yield
-
-
-def _noise(logits: AnyArray, data: Data) -> evaluate.NoiseLevel:
-    held_out = data.validation
-    assert held_out is not None  # noqa: S101
-    return evaluate.noise_level(logits, held_out.y_comp, held_out.weight, data.T, held_out.patterns)
 
 
 def _end_failed(

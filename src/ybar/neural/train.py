@@ -188,18 +188,11 @@ class Stack:
     def set_noise(self, run: int, level: float) -> None:
         """Have a run go on with this noise level, its mean of the weights too."""
         own = self.objective.learned[run]
-        if own is None:
-            return
         level = min(max(level, _LEAST_NOISE), 1 - _LEAST_NOISE)
-        for tensor in (
-            own,
-            *(
-                m
-                for m, p in zip(self.average.mean, self.average.parameters, strict=True)
-                if p is own
-            ),
-        ):
-            tensor.fill_(math.log(level) - math.log1p(-level))
+        pairs = zip(self.average.parameters, self.average.mean, strict=True)
+        for tensor in (own, *(mean for parameter, mean in pairs if parameter is own)):
+            if tensor is not None:
+                tensor.fill_(math.log(level) - math.log1p(-level))
 
     def _state(self) -> Iterator[Tensor]:
         for group in self.groups:
