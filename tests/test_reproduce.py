@@ -358,7 +358,7 @@ def test_help_has_examples(capsys, monkeypatch):
         cli.main()
     assert ended.value.code == 0
     out = capsys.readouterr().out
-    for word in ("ybar reproduce digits", "--dry-run", "--merge", "--dask"):
+    for word in (*plan_file.packaged(), "ybar reproduce digits", "--dry-run", "--merge", "--dask"):
         assert word in out
 
 

@@ -20,7 +20,9 @@ class Epochs(StrEnum):
 def reproduce(
     plan: Annotated[
         str,
-        typer.Argument(help="A plan: a TOML file, or one that comes with ybar (paper, digits)."),
+        typer.Argument(
+            help="A plan: a TOML file, or one that comes with ybar (paper, leaderboard, digits)."
+        ),
     ] = "paper",
     ledger: Annotated[
         Path | None,
