@@ -20,7 +20,7 @@ import pytest
 
 import experiments_helpers as helpers
 from test_text import HOSTILE
-from ybar.experiments import outputs, plan_file, render, transfer
+from ybar.experiments import outputs, plan_file, render, run, transfer
 from ybar.experiments import plan as plans
 
 pytest.importorskip("torch")
@@ -130,6 +130,22 @@ def test_dry_run_counts_and_writes_nothing(unbroken, folder):
     done = unbroken[0] / "mine.sqlite"
     _, out, _ = ran("reproduce", "mine.toml", "--dry-run", "--ledger", done, cwd=folder)
     assert f"In the ledger: {N_RUNS}. To run: 0" in out
+
+
+def test_dry_run_downloads_nothing(folder, monkeypatch):
+    monkeypatch.delenv("YBAR_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # where nobody answers
+    code, out, err = ran("reproduce", "paper", "--dry-run", cwd=folder)
+    assert code == 0, err
+    assert "The whole plan paper: 6480 runs" in out
+    assert os.listdir(folder) == ["mine.toml"]
+
+
+@pytest.mark.skipif("YBAR_DATA" not in os.environ, reason="YBAR_DATA is not set")
+@pytest.mark.parametrize("name", run.PUBLISHED)
+def test_what_is_known_of_published_data_holds(name):
+    assert run.facts(plans.Dataset(name)) == run.PUBLISHED[name]
 
 
 def test_a_part_is_run_and_the_tables_say_what_is_missing(folder):

@@ -58,7 +58,8 @@ def reproduce(source: str, options: Options) -> None:
     jobs, facts = [], {}
     if options.run:
         named = dict.fromkeys(d for part in plan.parts for d in part.datasets)
-        facts = {dataset: run.facts(dataset) for dataset in named if chosen.has(dataset)}
+        needed = [dataset for dataset in named if chosen.has(dataset)]
+        facts = {each: run.facts(each, download=not options.dry_run) for each in needed}
         wanted = planning.only(plan, list(facts))
         _check(wanted, facts)
         jobs = [job for job in planning.jobs(wanted, facts) if chosen(job)]
