@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
-__all__ = ["small"]
+__all__ = ["Shift", "small"]
 
 
-def small(side: int = 28, n_classes: int = 10) -> nn.Module:
-    """Build three convolutions of 16, 32 and 64 channels and a dense layer, 29,000 weights.
+class Shift(nn.Module):
+    """Move the images of a batch by up to `most` pixels each way, in training; fill in zeros.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ybar.neural import cnn
+    >>> cnn.Shift(2).eval()(torch.ones(1, 1, 4, 4)).sum()
+    tensor(16.)
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the images, all moved by the same offset, which is drawn anew for each batch."""
+        if not self.training or self.most == 0:
+            return images
+        down, right = torch.randint(2 * self.most + 1, (2,)).tolist()
+        height, width = images.shape[-2:]
+        return F.pad(images, (self.most,) * 4)[..., down : down + height, right : right + width]
+
+
+def small(side: int = 28, n_classes: int = 10, *, shift: int = 2) -> nn.Module:
+    """Build two convolutions of stride 2, 32 and 64 channels, and two dense layers.
+
+    Each is followed by batch normalisation, and the dense ones are preceded by dropout of a
+    quarter. 423,000 weights for 28 × 28 pixels and 10 classes.
 
     Parameters
     ----------
     side : int
-        Images are rows of side × side numbers; at least 8.
+        Images are rows of side × side numbers.
     n_classes : int
+    shift : int
+        Training images are moved by up to so many pixels each way: see `Shift`.
 
     Examples
     --------
@@ -23,18 +54,23 @@ def small(side: int = 28, n_classes: int = 10) -> nn.Module:
     >>> cnn.small()(torch.zeros(2, 784)).shape
     torch.Size([2, 10])
     """
-    return nn.Sequential(
+    n_pixels = (((side + 1) // 2 + 1) // 2) ** 2
+    network = nn.Sequential(
         nn.Unflatten(1, (1, side, side)),
-        nn.Conv2d(1, 16, 3, padding=1),
+        Shift(shift),
+        nn.Conv2d(1, 32, 5, stride=2, padding=2, bias=False),
+        nn.BatchNorm2d(32),
         nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1),
+        nn.Conv2d(32, 64, 3, stride=2, padding=1, bias=False),
+        nn.BatchNorm2d(64),
         nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Dropout(0.5),
-        nn.Linear(64 * (side // 8) ** 2, n_classes),
+        nn.Dropout(0.25),
+        nn.Linear(64 * n_pixels, 128, bias=False),
+        nn.BatchNorm1d(128),
+        nn.ReLU(),
+        nn.Dropout(0.25),
+        nn.Linear(128, n_classes),
     )
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a fifth faster
+    return network
