@@ -234,6 +234,62 @@ def network_loops() -> dict[str, Any]:
     return out
 
 
+def lightning_loop(job: Job, sizes: tuple[int, ...]) -> float:
+    """Return the seconds of an epoch of Lightning's Trainer over a DataLoader, nothing logged."""
+    import lightning
+
+    net, loss = module(sizes), ForwardLoss(job.T)
+
+    class Learner(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.loss = net, loss
+            self.ends: list[float] = []
+
+        def training_step(self, batch: Any, _: int) -> torch.Tensor:
+            x, y = batch
+            return self.loss(self.net(x), y)
+
+        def on_train_epoch_end(self) -> None:
+            self.ends.append(time.perf_counter())
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.Adam(self.net.parameters(), lr=1e-3, weight_decay=1e-4)
+
+    X = torch.from_numpy(job.mnist.X_train[job.training.rows]).float() / 255
+    rows = TensorDataset(X, torch.from_numpy(job.training.y_comp))
+    learner = Learner()
+    lightning.Trainer(
+        max_epochs=4,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    ).fit(learner, DataLoader(rows, batch_size=BATCH, shuffle=True))
+    return float(min(np.diff(learner.ends)))
+
+
+def network_peer() -> dict[str, Any]:
+    """Our epoch on one thread against the loop of libcll, DataLoader and Lightning, on two.
+
+    Its images go through torchvision's transforms one by one, which are left out here. Needs
+    ``pip install lightning``.
+    """
+    job = Job()
+    with threads(1):
+        ours = min(epoch.seconds for epoch in job.epochs(MLP, 4))
+    with threads(2):
+        theirs = lightning_loop(job, MLP)
+    return {
+        "what": "784-500-10: an epoch of DataLoader + Lightning (libcll's loop, without its "
+        "transforms) on 2 threads, in epochs of ours on one",
+        "seconds ours": ours,
+        "seconds theirs": theirs,
+        "measured": theirs / ours,
+    }
+
+
 def population_linear() -> dict[str, Any]:
     """30 linear runs (5 rates × 6 methods) as a population against one by one."""
     job = Job()
@@ -408,6 +464,7 @@ def network_memory() -> dict[str, Any]:
 BENCHMARKS = (
     network_epoch,
     network_loops,
+    network_peer,
     population_linear,
     population_mlp,
     network_processes,
