@@ -110,7 +110,7 @@ def ablation(ours: list[Row]) -> str:
         "dropout": ("without dropout", "cpe-n", best),
         "averaging": ("without averaging", "cpe-n", best),
         "best epoch": ("ours", "cpe-n", last),
-        "noise layer": ("ours", "cpe-f", best),
+        "noise layer": ("without noise layer", "cpe-f", best),
         "argmax p (L1 instead)": ("ours", "cpe-n", "best-scel.accuracy_l1"),
     }
     lines = [
@@ -144,10 +144,10 @@ def noise(ours: list[Row]) -> str:
         told = {row["trial"]: row for row in of(ours, "told", "cpe-f", dataset, setting)}
         found = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
         if setting == "strong":  # there is no noise: to be told is to be given T
-            told = {row["trial"]: row for row in of(ours, "ours", "cpe-f", dataset, setting)}
+            told = {row["trial"]: row for row in of(ours, "without noise layer", "cpe-f", dataset, setting)}
         both = told.keys() & found.keys()
         if both:
-            unaware = cell(of(ours, "ours", "cpe-f", dataset, setting), best)
+            unaware = cell(of(ours, "without noise layer", "cpe-f", dataset, setting), best)
             gaps = [float(found[trial][best]) - float(told[trial][best]) for trial in both]
             lines.append(
                 f"| {dataset} | {setting} | {shown(unaware)} | {shown(cell(found.values(), best))} "

@@ -1,0 +1,105 @@
+"""Learn T from where it was given, pulled back by a trust in it that SCEL chooses.
+
+Trials of the paper's columns with strong labels, without noise and with noise 0.5 that the T given
+knows nothing of. ``cpe-f`` told T as it is given, ``cpe-t`` with each trust, and ``cpe-f`` told the
+T that the labels were drawn from. Writes ``results/trust.csv``, a line a column as it ends (those
+in it are not run again), and ``results/trust.md``.
+
+    python benchmarks/trust.py
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from ybar import ComplementaryNetClassifier, transition
+from ybar.experiments import published
+from ybar.experiments.plan import Dataset, seed_of
+from ybar.experiments.run import draw, load
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+FILE = RESULTS / "trust.csv"
+COLUMNS = list(itertools.product(("kmnist", "mnist"), ("strong", "noise-0.5")))
+TRUSTS = (0, 100, 1_000, 10_000)
+FIELDS = ["dataset", "setting", "given", "chosen", "trust", "true T"]
+FIELDS += [f"{what} {trust}" for what in ("accuracy", "scel") for trust in TRUSTS]
+
+
+def measured(dataset: str, setting: str) -> dict[str, Any]:
+    """Return the accuracies of a column, and what SCEL chose."""
+    data = load(Dataset(dataset))
+    how = published.SETTINGS[setting]
+    trial = draw(data, how, seed_of(dataset, setting, 0), 0.1)
+
+    def fitted(T: Any, **settings: Any) -> tuple[float, float]:
+        clf = ComplementaryNetClassifier(transition=T, random_state=0, **settings)
+        clf.fit(data.X_train, trial.y_comp)
+        accuracy = 100 * float(np.mean(clf.predict(data.X_test) == data.y_test))
+        return accuracy, min(clf.history_["scel"])
+
+    given, _ = told, _ = fitted(trial.T)
+    if how.noise:
+        told, _ = fitted(transition.with_uniform_noise(trial.T, how.noise))
+    alone, scel = {}, {}
+    for trust in TRUSTS:
+        alone[trust], scel[trust] = fitted(
+            trial.T, method="cpe-t", transition_trust=trust, decoder="max"
+        )
+    trust = min(scel, key=scel.__getitem__)
+    return {
+        "dataset": dataset,
+        "setting": setting,
+        "given": given,
+        "chosen": alone[trust],
+        "trust": trust,
+        "true T": told,
+        **{f"accuracy {trust}": value for trust, value in alone.items()},
+        **{f"scel {trust}": value for trust, value in scel.items()},
+    }
+
+
+def read() -> list[dict[str, str]]:
+    """Return what is in the file."""
+    if not FILE.exists():
+        return []
+    with FILE.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    """Return the accuracies as Markdown."""
+    lines = [
+        f"| data | labels | `cpe-f`, T as given | {' | '.join(f'trust {t:,}' for t in TRUSTS)} "
+        "| chosen by SCEL | `cpe-f`, true T |",
+        f"|---|---|---|{'---|' * len(TRUSTS)}---|---|",
+    ]
+    for row in rows:
+        names = ["given", *(f"accuracy {trust}" for trust in TRUSTS), "chosen", "true T"]
+        figures = " | ".join(f"{float(row[name]):.1f}" for name in names)
+        lines.append(f"| {row['dataset']} | {row['setting']} | {figures} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    console = Console()
+    done = {(row["dataset"], row["setting"]) for row in read()}
+    for dataset, setting in COLUMNS:
+        if (dataset, setting) in done:
+            continue
+        found = measured(dataset, setting)
+        console.print(found)
+        new = not FILE.exists()
+        with FILE.open("a", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            if new:
+                writer.writeheader()
+            writer.writerow(
+                {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in found.items()}
+            )
+        (RESULTS / "trust.md").write_text(table(read()))
