@@ -31,7 +31,10 @@ docs: .venv/.package
 results: .venv/.package
 	$(BIN)/ybar reproduce paper --ledger results/paper.sqlite --merge results/paper/runs.csv \
 	  --output results/paper --export results/paper/runs.csv
-	$(BIN)/python benchmarks/default_recipe.py
+	$(BIN)/ybar reproduce leaderboard --ledger results/leaderboard.sqlite \
+	  --merge results/leaderboard/runs.csv --output results/leaderboard-page \
+	  --export results/leaderboard/runs.csv
+	$(BIN)/python benchmarks/leaderboard.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/estimating.py
 	$(BIN)/python benchmarks/update_readme.py

@@ -143,16 +143,15 @@ def noise(ours: list[Row]) -> str:
     for dataset, setting in COLUMNS:
         told = {row["trial"]: row for row in of(ours, "told", "cpe-f", dataset, setting)}
         found = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
-        if setting == "strong":  # there is no noise: to be told is to be given T
-            told = {row["trial"]: row for row in of(ours, "without noise layer", "cpe-f", dataset, setting)}
+        unaware = of(ours, "without noise layer", "cpe-f", dataset, setting)
+        if not setting.startswith("noise"):  # to be told is to be given T
+            told = {row["trial"]: row for row in unaware}
         both = told.keys() & found.keys()
         if both:
-            unaware = cell(of(ours, "without noise layer", "cpe-f", dataset, setting), best)
             gaps = [float(found[trial][best]) - float(told[trial][best]) for trial in both]
-            lines.append(
-                f"| {dataset} | {setting} | {shown(unaware)} | {shown(cell(found.values(), best))} "
-                f"| {shown(cell(told.values(), best))} | {statistics.fmean(gaps):+.1f} |"
-            )
+            cells = (cell(runs, best) for runs in (unaware, found.values(), told.values()))
+            figures = " | ".join(map(shown, cells))
+            lines.append(f"| {dataset} | {setting} | {figures} | {statistics.fmean(gaps):+.1f} |")
     return "\n".join(lines) + "\n"
 
 
