@@ -102,4 +102,4 @@ if __name__ == "__main__":
             writer.writerow(
                 {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in found.items()}
             )
-    (RESULTS / "calibration.md").write_text(table(read()))
+        (RESULTS / "calibration.md").write_text(table(read()))
