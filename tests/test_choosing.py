@@ -545,9 +545,9 @@ BAD = {
         "q_a must have a column for each of the 3 classes of the evidence; got shape (3, 2)",
     ),
     "evidence for URE": (
-        lambda: metrics.compare_error_rates(EVIDENCE, Y, Y, U),
-        "y_comp must hold complementary labels for URE, which inverts their T; got Evidence. Use "
-        "metrics.compare",
+        lambda: metrics.compare_error_rates(labels.Evidence.ordinary(Y, classes=3), Y, Y, U),
+        "y_comp must hold complementary labels under one T and nothing else for URE, which inverts "
+        "it; got evidence of other kinds. Use SCEL, or metrics.compare",
     ),
     "probabilities for predictions": (
         lambda: metrics.compare_error_rates(Y, Q, Y, U),

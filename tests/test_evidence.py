@@ -231,6 +231,40 @@ WRONG = {
         "row 0 has probability 0",
     ),
     "one class": (lambda: Evidence.nothing(1, classes=1), "at least 2"),
+    "sets in another order": (
+        lambda: Evidence.candidates(
+            pd.DataFrame([[True] * 3 + [False]], columns=NAMES[::-1]), classes=NAMES
+        ),
+        "sets must have its columns named and ordered as classes",
+    ),
+    "excluded in another order": (
+        lambda: Evidence.excluded(
+            pd.DataFrame([[True] * 3 + [False]], columns=NAMES[::-1]), classes=NAMES
+        ),
+        "sets must have its columns named and ordered as classes",
+    ),
+    "likelihoods in another order": (
+        lambda: Evidence(pd.DataFrame([[1, 0, 0, 0.5]], columns=NAMES[::-1]), classes=NAMES),
+        "values must have its columns named and ordered as classes",
+    ),
+    "labels that differ in length": (
+        lambda: Evidence.complementary([["cat"], ["ant", "bee"]], classes=NAMES),
+        "y_comp must hold one complementary label a row.*differ in length",
+    ),
+    "answers that differ in length": (
+        lambda: Evidence.answers([0, 1], [[True], [True, False]], classes=3),
+        "yes must hold True or False.*differ in length",
+    ),
+    "annotators that differ in length": (
+        lambda: Evidence.complementary(
+            [0, 1], {"a": transition.uniform(3)}, annotator=[["a"], ["a", "b"]]
+        ),
+        "annotator must hold one name a row",
+    ),
+    "annotators in a column": (
+        lambda: Evidence.complementary([0], {"a": transition.uniform(3)}, annotator=[["a"]]),
+        "annotator must hold one name a row",
+    ),
 }
 
 
@@ -442,6 +476,7 @@ def test_what_cannot_be_learned_from_is_said(digits):
         (net(transition=transition.uniform(10)), evidence, "transition must be the T of"),
         (net(), Evidence.nothing(300, classes=10), "evidence of nothing"),
         (net(), evidence[:10], "same number of rows"),
+        (net(transition="weak"), evidence, "transition must be"),
     ]
     for clf, y, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -450,10 +485,92 @@ def test_what_cannot_be_learned_from_is_said(digits):
     with pytest.raises(ValueError, match="zero for every row that has a label"):
         net().fit(X, half, sample_weight=~half.informative)
     fitted = net(max_epochs=1).fit(X, evidence)
-    with pytest.raises(ValueError, match="complementary labels for URE"):
-        metrics.ure_scorer(fitted, X, evidence)
+    for judge in (
+        lambda: metrics.ure_scorer(fitted, X, evidence),
+        lambda: metrics.compare_error_rates(evidence, [0] * 300, [1] * 300, T),
+    ):
+        with pytest.raises(ValueError, match="one T and nothing else for URE"):
+            judge()
     with pytest.raises(ValueError, match="classes of the classifier"):
         fitted.score(X, Evidence.nothing(300, classes=3))
+
+
+def test_names_of_data_frames_are_the_classes_and_annotators_keep_their_kind():
+    frame = pd.DataFrame([[True, False, False]], columns=["bee", "ant", "cat"])
+    for made in (Evidence(frame.astype(float)), Evidence.candidates(frame)):
+        assert made.classes.tolist() == ["bee", "ant", "cat"]
+        np.testing.assert_array_equal(made, [[1, 0, 0]])
+    np.testing.assert_array_equal(Evidence.excluded(frame), [[0, 1, 1]])
+    by_kind = {"a": "uniform", 1: np.full((3, 3), 1 / 3)}
+    made = Evidence.complementary([0, 0], by_kind, annotator=["a", 1], classes=3)
+    np.testing.assert_allclose(made, [[0, 0.5, 0.5], [1 / 3] * 3])
+
+
+def test_hundreds_of_labels_are_judged_and_joined_without_underflow():
+    n = 200
+    mask = np.ones((3, n), dtype=bool)
+    mask[np.arange(3), [5, 6, 7]] = False  # 199 labels, each of probability 1/199
+    many = Evidence.complementary(mask, transition.uniform(n))
+    p = np.full((3, n), 1 / n)
+    assert metrics.scel(many, p) == pytest.approx(np.log(n) + 199 * np.log(199))
+    other = Evidence.complementary([0], transition.with_uniform_noise(transition.uniform(n), 0.5))
+    both = Evidence.concatenate([many, other])
+    assert both.informative.all()
+    np.testing.assert_array_equal(np.asarray(both)[:3].argmax(axis=1), [5, 6, 7])
+
+
+def judged(noise):
+    """Return rows, their mixed evidence under a T without the noise, and labels alone."""
+    rng = np.random.default_rng(0)
+    T = transition.strong(K, random_state=0)
+    y = rng.integers(K, size=2000)
+    X = (np.eye(K)[y] + rng.normal(0, 0.3, (2000, K))).astype(np.float32)
+    y_comp = labels.draw(y, transition.with_uniform_noise(T, noise), rng)
+    parts = [Evidence.complementary(y_comp[:1900], T), Evidence.ordinary(y[1900:], classes=K)]
+    return X, Evidence.concatenate(parts), Evidence.complementary(y_comp, T), y_comp, T
+
+
+@pytest.mark.parametrize("method", ["cpe-f", "cpe-n", "cpe-t"])
+def test_score_judges_evidence_by_the_T_that_was_learned(method):
+    X, evidence, as_labels, y_comp, T = judged(0.4)
+    clf = net(method=method, transition=T).fit(X, evidence)
+    assert clf.score(X, as_labels) == clf.score(X, y_comp)
+    learned = clf.learned_transition_
+    slow = [-np.log(p @ learned[:, k]) for p, k in zip(clf.predict_proba(X), y_comp, strict=True)]
+    true = np.asarray(evidence)[1900:]
+    slow[1900:] = -np.log((clf.predict_proba(X)[1900:] * true).sum(axis=1))
+    assert clf.score(X, evidence) == pytest.approx(-np.mean(slow), rel=1e-5)
+
+
+def test_a_search_over_methods_finds_the_noise_from_evidence_too():
+    X, evidence, as_labels, *_ = judged(0.4)
+    for y in (evidence, as_labels):
+        search = GridSearchCV(
+            net(), {"method": ["cpe-f", "cpe-n"]}, scoring=metrics.scel_scorer, cv=3
+        ).fit(X, y)
+        assert search.best_params_ == {"method": "cpe-n"}
+
+
+def test_error_rates_of_labels_in_evidence_are_those_of_the_labels():
+    X, _, as_labels, y_comp, T = judged(0.0)
+    clf = net(transition=T, max_epochs=3).fit(X, y_comp)
+    assert metrics.ure_scorer(clf, X, as_labels) == metrics.ure_scorer(clf, X, y_comp)
+    guess = np.zeros(len(X), dtype=int)
+    one, other = (
+        metrics.compare_error_rates(y, clf.predict(X), guess, T) for y in (y_comp, as_labels)
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize("method", ["cpe-f", "cpe-n", "cpe-t"])
+def test_a_stream_keeps_its_T_when_more_rows_say_nothing_of_it(method):
+    X, _, as_labels, y_comp, T = judged(0.0)
+    clf = net(method=method).partial_fit(X[:1000], as_labels[:1000])
+    clf.partial_fit(X[1000:1100], Evidence.ordinary([0] * 100, classes=K))
+    np.testing.assert_array_equal(clf.transition_, T)
+    other = Evidence.complementary(y_comp[:50], transition.with_uniform_noise(T, 0.3))
+    with pytest.raises(ValueError, match="drawn from the T of the calls before"):
+        clf.partial_fit(X[:50], other)
 
 
 def test_labels_that_cannot_occur_together_are_refused(digits):

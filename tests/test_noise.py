@@ -74,6 +74,18 @@ def net(**params):
     return ComplementaryNetClassifier(**{**defaults, "learning_rate": 1e-2, **params})
 
 
+def test_noise_is_found_where_T_allows_a_label_to_no_class():
+    T = np.array([[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]])
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=3000)
+    y_comp = labels.draw(y, transition.with_uniform_noise(T, 0.3), rng)
+    logits = 20.0 * np.eye(3)[y]
+    found = evaluate.noise_level(logits, y_comp, None, T)
+    assert found.low < 0.3 < found.high
+    assert 0.25 < found.estimate < 0.35
+    assert np.isposinf(evaluate.scel_losses(logits, np.full(3000, 2), "p", T)).all()
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.4])
 def test_noise_in_the_labels_of_real_digits_is_noticed(digits, noise):
     T = transition.strong(10, random_state=0)

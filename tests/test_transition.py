@@ -17,6 +17,7 @@ from scipy.spatial import distance as scipy_distance
 from ybar import labels, transition
 
 quick = settings(deadline=None, max_examples=40)
+GUESSED = pytest.mark.filterwarnings("ignore:y_true has no row")
 
 ALL_K = range(2, 41)
 MASSES = {
@@ -243,6 +244,7 @@ def estimate_by_loops(y_true, y_comp_sets, names, smoothing):
     )
 
 
+@GUESSED
 @quick
 @given(
     rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30),
@@ -262,12 +264,20 @@ def test_estimate_counts_pairs_in_the_order_of_the_classes(rows, smoothing, orde
     np.testing.assert_allclose(T, expected, atol=1e-12)
 
 
+def test_estimate_says_which_rows_it_had_to_guess():
+    with pytest.warns(UserWarning, match=r"no row of 2 of the 3 classes, first of number 1 \(from"):
+        T = transition.estimate(["a", "a"], ["b", "c"])
+    np.testing.assert_allclose(T[1:], 1 / 3)
+    np.testing.assert_array_equal(transition.estimate(["a", "a"], ["b", "c"], smoothing=1 / 3), T)
+
+
 def test_estimate_takes_the_sorted_values_of_both_labels_as_classes():
     T = transition.estimate(["b", "b", "c"], ["a", "c", "b"], smoothing=1)
     expected = estimate_by_loops(["b", "b", "c"], [["a"], ["c"], ["b"]], ["a", "b", "c"], 1)
     np.testing.assert_allclose(T, expected)
 
 
+@GUESSED
 @quick
 @given(data=st.data(), n=st.integers(2, 5), rows=st.integers(1, 20))
 def test_estimate_counts_every_label_of_a_boolean_row(data, n, rows):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from . import _checks, labels
+from . import _checks
 from ._losses import Losses, mean_and_error, scel_losses, ure_losses
 from ._typing import FloatArray
 
@@ -125,11 +125,6 @@ def compare_error_rates(
     >>> print(metrics.compare_error_rates([0, 1, 2, 0], [1, 2, 1, 1], [0, 2, 1, 1], T))
     the first is lower by 0.5 ± 0.5 (t = -1, p = 0.39, 4 rows)
     """
-    if isinstance(y_comp, labels.Evidence):
-        raise ValueError(
-            "y_comp must hold complementary labels for URE, which inverts their T; got Evidence. "
-            "Use metrics.compare"
-        )
     first, second = ure_losses(y_comp, T, stacklevel=3, y_pred_a=y_pred_a, y_pred_b=y_pred_b)
     return _paired(first, second, sample_weight)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,7 +77,8 @@ def estimate(
         All classes, in the order of the rows of T. By default the sorted values of `y_true` and
         `y_comp` together; for several labels a row as in `ybar.labels.encode`.
     smoothing : float, optional
-        Pseudo-counts for each cell; by default 1/K, so that the prior of a row weighs one label.
+        Pseudo-counts for each cell; by default 1/K, so that the prior of a row weighs one label,
+        and a class without any row is warned of.
 
     Returns
     -------
@@ -90,7 +92,17 @@ def estimate(
            [0.75, 0.25]])
     """
     counts = _count(y_true, y_comp, classes)
-    return from_counts(counts, 1 / len(counts) if smoothing is None else smoothing)
+    if smoothing is None:
+        smoothing = 1 / len(counts)
+        without = np.flatnonzero(counts.sum(axis=1) == 0)
+        if len(without):
+            warnings.warn(
+                f"y_true has no row of {len(without)} of the {len(counts)} classes, first of "
+                f"number {without[0]} (from 0): their rows of T are guessed, 1/K each. Get both "
+                "labels for a few rows of each class, or pass smoothing= to accept it",
+                stacklevel=2,
+            )
+    return from_counts(counts, smoothing)
 
 
 def credible_intervals(

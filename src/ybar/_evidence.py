@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,11 @@ from numpy.typing import ArrayLike
 from . import _checks, transition
 from ._encode import check_classes, encode, look_up
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray
+
+_ONE_OR_SEVERAL = (
+    "y_comp must hold one complementary label a row, or several as a boolean array of shape (N, K)"
+)
+_TOO_SMALL = -600.0  # the logarithm of what a float hardly holds
 
 
 class Evidence:
@@ -63,12 +68,7 @@ class Evidence:
                 "values must have shape (N, K), a column for each of at least 2 classes; got "
                 f"{array.shape}"
             )
-        names = _names(array.shape[1] if classes is None else classes)
-        if len(names) != array.shape[1]:
-            raise ValueError(
-                f"values must have a column for each of the {len(names)} classes; got shape "
-                f"{array.shape}"
-            )
+        names = _names_of(values, array, classes, "values")
         wrong = ~np.isfinite(array) | (array < 0)
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
@@ -132,7 +132,7 @@ class Evidence:
         """
         if isinstance(T, Mapping) or annotator is not None:
             return cls._of_annotators(y_comp, T, classes, annotator)
-        given = np.asarray(y_comp)
+        given = _checks.label_array(y_comp, _ONE_OR_SEVERAL)
         if classes is None and not isinstance(T, str) and given.dtype.kind in "iu":
             classes = len(transition.check(T))
         names = None if classes is None else _names(classes)
@@ -160,7 +160,7 @@ class Evidence:
                 "T must be a dict with a matrix for each annotator where annotator= says who gave "
                 f"each label; got {_checks.shown(T)} and annotator={_checks.shown(annotator)}"
             )
-        who = np.asarray(annotator).tolist()
+        who = _annotators(annotator)
         unknown = [name for name in dict.fromkeys(who) if name not in T]
         if unknown:
             raise ValueError(
@@ -168,8 +168,9 @@ class Evidence:
                 f"{_checks.shown(unknown[0])} (row {who.index(unknown[0])}). Add it, or leave "
                 "those rows out"
             )
-        first = len(transition.check(next(iter(T.values()))))
-        names = _names(first if classes is None else classes)
+        if classes is None:
+            classes = len(transition.check(next(iter(T.values()))))
+        names = _names(classes)
         matrices = []
         for name, matrix in T.items():
             matrices.append(transition.check(matrix, len(names), name=f"T[{name!r}]"))
@@ -209,11 +210,10 @@ class Evidence:
         classes : array-like of shape (K,), or int, optional
         """
         array = _mask(sets, "is in the row's set")
-        names = _names(array.shape[1] if classes is None else classes)
-        if len(names) != array.shape[1]:
-            raise ValueError(
-                f"sets must have a column for each of the {len(names)} classes; got {array.shape}"
-            )
+        return cls._of_sets(array, _names_of(sets, array, classes, "sets"))
+
+    @classmethod
+    def _of_sets(cls, array: BoolArray, names: AnyArray) -> Self:
         table, code = np.unique(array, axis=0, return_inverse=True)
         return cls._of(names, code.reshape(-1), table.astype(np.float64))._checked()
 
@@ -224,7 +224,8 @@ class Evidence:
         That is what a set of wrong classes says which was drawn at once, any set of its size as
         likely as the others.
         """
-        return cls.candidates(~_mask(sets, "is ruled out"), classes=classes)
+        array = _mask(sets, "is ruled out")
+        return cls._of_sets(~array, _names_of(sets, array, classes, "sets"))
 
     @classmethod
     def answers(cls, asked: ArrayLike, yes: ArrayLike, *, classes: ArrayLike | int) -> Self:
@@ -239,7 +240,8 @@ class Evidence:
         classes : array-like of shape (K,), or int
         """
         names = _names(classes)
-        codes, said = _indices(asked, names, "asked"), np.asarray(yes)
+        codes = _indices(asked, names, "asked")
+        said = _checks.label_array(yes, "yes must hold True or False for each row")
         if said.dtype != bool or said.shape != codes.shape:
             raise ValueError(
                 f"yes must hold True or False for each of the {len(codes)} rows; got {said.dtype} "
@@ -293,7 +295,10 @@ class Evidence:
     def _parts(self, T: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return the factors that no T is needed for, and the counts of labels under this T."""
         if T is None:
-            return self.table, np.zeros_like(self._counts)
+            log_table = self.log_table
+            # A factor common to a row is left out where the row would not be a float without.
+            top = log_table.max(axis=1, keepdims=True)
+            return np.exp(log_table - np.where(top < _TOO_SMALL, top, 0)), 0 * self._counts
         return self._rest, self._counts
 
     def _checked(self) -> Self:
@@ -341,6 +346,12 @@ class Evidence:
         """Whether each row says anything: whether its entries differ."""
         table = self.log_table
         return np.asarray((table != table[:, :1]).any(axis=1)[self._code])
+
+    def under(self, T: FloatArray | None) -> Evidence:
+        """Return the same observations where labels were drawn from this T, if there are any."""
+        if T is None or self.transition is None:
+            return self
+        return self._of(self.classes, self._code, self._rest, self._counts, T)
 
     def labels(self) -> AnyArray | None:
         """Return the complementary labels that it consists of as codes, None if there is more.
@@ -390,6 +401,35 @@ def _names(classes: ArrayLike | int) -> AnyArray:
     if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool):
         return np.arange(_checks.whole_number(classes, "classes, where it is a number,", 2))
     return check_classes(classes)
+
+
+def _names_of(given: Any, array: AnyArray, classes: Any, name: str) -> AnyArray:
+    """Return the classes of the columns; those of a data frame must be named so."""
+    columns = _checks.frame_names(given, "columns")
+    if classes is None:
+        classes = array.shape[1] if columns is None else columns
+    names = _names(classes)
+    if len(names) != array.shape[1]:
+        raise ValueError(
+            f"{name} must have a column for each of the {len(names)} classes; got shape "
+            f"{array.shape}"
+        )
+    if columns is not None and columns != names.tolist():
+        raise ValueError(
+            f"{name} must have its columns named and ordered as classes, "
+            f"{_checks.shown(names.tolist())}; got {_checks.shown(columns)}. Reorder them, or pass "
+            "an array without names"
+        )
+    return names
+
+
+def _annotators(given: Any) -> list[Any]:
+    array = np.asarray(given, dtype=object)
+    if array.ndim != 1 or not all(isinstance(name, Hashable) for name in array):
+        raise ValueError(
+            f"annotator must hold one name a row, a key of T each; got {_checks.shown(given)}"
+        )
+    return list(array.tolist())
 
 
 def _mask(sets: ArrayLike, meaning: str) -> BoolArray:

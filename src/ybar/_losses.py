@@ -37,25 +37,35 @@ def scel_losses(
     probabilities = check_probabilities(q, n_classes, name=name)
     if isinstance(y_comp, labels.Evidence):
         same_length("y_comp", y_comp.codes, name, probabilities)
+        if len(y_comp.classes) != n_classes:
+            raise ValueError(
+                f"{name} must have a column for each of the {len(y_comp.classes)} classes of the "
+                f"evidence; got shape {shape}"
+            )
         rows = np.flatnonzero(y_comp.informative)
-        chosen = _likelihoods(y_comp, probabilities, name)[rows]
+        e, log_scale = scaled(y_comp)
+        of_row = y_comp.codes[rows]
+        chosen = np.einsum("nk,nk->n", probabilities[rows], e[of_row], dtype=np.float64)
+        log_scale = np.where(chosen > 0, log_scale[of_row], 0.0)
     else:
         rows, k = labels.pairs(y_comp, n_classes)
         same_length("y_comp", y_comp, name, probabilities)
         chosen = probabilities[rows, k].astype(np.float64, copy=False)
+        log_scale = np.zeros(1)
     if zero_as is None:
         zero_as = 1 / (len(rows) + 1)
-    return Losses(log_losses(chosen, zero_as), rows, len(probabilities))
+    return Losses(log_losses(chosen, zero_as) - log_scale, rows, len(probabilities))
 
 
-def _likelihoods(evidence: labels.Evidence, p: AnyArray, name: str) -> FloatArray:
-    """Return Σ_y p[y] e[y] of each row."""
-    if len(evidence.classes) != p.shape[1]:
-        raise ValueError(
-            f"{name} must have a column for each of the {len(evidence.classes)} classes of the "
-            f"evidence; got shape {p.shape}"
-        )
-    return np.asarray(np.einsum("nk,nk->n", p, np.asarray(evidence), dtype=np.float64))
+def scaled(evidence: labels.Evidence) -> tuple[FloatArray, FloatArray]:
+    """Return its table with 1 as the largest entry of each row, and the logarithms of the rest.
+
+    The product of a few hundred labels' probabilities is too small for a float.
+    """
+    log_table = evidence.log_table
+    top = log_table.max(axis=1)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return np.asarray(np.exp(log_table - top[:, None])), top
 
 
 def log_losses(chosen: FloatArray, zero_as: float) -> FloatArray:
@@ -70,6 +80,8 @@ def ure_losses(
     """Return Σ_k (T⁻¹)[ȳ, k]·1[ŷ ≠ k] of each label, for each of the named predictions."""
     array = transition.check(T)
     n_classes = len(array)
+    if isinstance(y_comp, labels.Evidence):
+        y_comp = _only_labels(y_comp)
     rows, k = labels.pairs(y_comp, n_classes)
     found = []
     for name, y_pred in predictions.items():
@@ -79,6 +91,16 @@ def ure_losses(
     inverted = inverse(array, stacklevel=stacklevel + 1)
     sums = inverted.sum(axis=1)[k]
     return [Losses(sums - inverted[k, p[rows]], rows, len(p)) for p in found]
+
+
+def _only_labels(evidence: labels.Evidence) -> AnyArray:
+    found = evidence.labels()
+    if found is None:
+        raise ValueError(
+            "y_comp must hold complementary labels under one T and nothing else for URE, which "
+            "inverts it; got evidence of other kinds. Use SCEL, or metrics.compare"
+        )
+    return found
 
 
 def same_length(name: str, values: ArrayLike, other: str, others: AnyArray) -> None:

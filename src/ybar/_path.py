@@ -41,9 +41,12 @@ def splits(
     for parts in found:
         for part, purpose in zip(parts, ("train", "validate"), strict=True):
             if not usable[part].any():
+                name, remedy = "cv", "Choose other parts"
+                if cv is None:
+                    name, remedy = "validation_fraction", "Choose another, or label more rows"
                 raise ValueError(
-                    f"cv must leave labelled rows of some weight to {purpose} on; got none in "
-                    f"{len(part)} rows. Choose other parts"
+                    f"{name} must leave labelled rows of some weight to {purpose} on; got none in "
+                    f"{len(part)} rows. {remedy}"
                 )
     return found
 

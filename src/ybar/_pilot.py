@@ -30,6 +30,7 @@ class Pilot(NamedTuple):
 
     X: Any
     codes: IntArray
+    classes: AnyArray
     classifier: Any
     sizes: tuple[int, ...]
 
@@ -94,7 +95,7 @@ def check(
     total = n_rows - n_rows // 3 if budget is None else budget
     sizes = sorted({size for part in _PARTS if (size := round(part * total)) >= n})
     rows = X.tocsr() if issparse(X) else X
-    return Pilot(rows, codes.astype(np.intp), model, tuple(sizes))
+    return Pilot(rows, codes.astype(np.intp), names, model, tuple(sizes))
 
 
 def _kind(value: Any) -> str:

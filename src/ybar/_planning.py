@@ -160,6 +160,9 @@ def plan(
     generator = as_generator(random_state)
     matrices = _default_designs(n, generator) if designs is None else _check_designs(designs, n)
     pilot = _pilot.check(n, X, y, classifier, budget, target)
+    if pilot is not None:
+        for name, T in (designs or {}).items():
+            _checks.named_as(T, pilot.classes, f"designs[{_checks.shown(name)}]")
     noisy = {name: transition.with_uniform_noise(T, noise) for name, T in matrices.items()}
     found = {} if pilot is None else _pilot.simulate(pilot, noisy, repeats, generator)
     sizes = () if pilot is None else pilot.sizes

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from . import _checks, labels, transition
-from ._losses import log_losses, mean_and_error, same_length
+from ._losses import log_losses, mean_and_error, same_length, scaled
 from ._typing import AnyArray, FloatArray
 from .decode import check_probabilities
 
@@ -88,19 +88,19 @@ def fit_temperature(
     if isinstance(y_comp, labels.Evidence):
         if T is not None:
             raise ValueError("T must be left out where y_comp is Evidence, which has its own")
-        evidence = np.asarray(y_comp)
+        shape = y_comp.shape
         rows = np.flatnonzero(y_comp.informative)
-        likelihoods = evidence[rows]
+        likelihoods = scaled(y_comp)[0][y_comp.codes[rows]]
     else:
         if T is None:
             raise ValueError("T must be the transition matrix of the labels, K×K; got None")
         matrix = transition.check(T, n_classes)
         rows, k = labels.pairs(y_comp, n_classes)
-        evidence, likelihoods = np.asarray(y_comp), matrix.T[k]
-    if len(evidence) != n or likelihoods.shape[1] != n_classes:
+        shape, likelihoods = np.shape(y_comp), matrix.T[k]
+    if shape[0] != n or likelihoods.shape[1] != n_classes:
         raise ValueError(
             "y_comp and p must have the same rows and classes; got shapes "
-            f"{evidence.shape} and {probabilities.shape}"
+            f"{shape} and {probabilities.shape}"
         )
     if len(rows) == 0:
         raise ValueError("y_comp must say something of some row; got evidence of nothing")

@@ -182,7 +182,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"classes must be those of the evidence in y, {_checks.shown(classes.tolist())}; "
                 f"got {_checks.shown(np.asarray(known).tolist())}"
             )
-        if own is None or not isinstance(self.transition, str):
+        left_out = isinstance(self.transition, str) and self.transition == "uniform"
+        if own is None or not left_out:
             T = self._check_transition(classes)
             if own is not None and not np.allclose(T, own, rtol=0, atol=1e-9):
                 raise ValueError(
@@ -197,7 +198,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise ValueError(
                 f"y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "
-                "kinds. Use ComplementaryNetClassifier, whose method 'cpe-f' takes all of it"
+                "kinds, or a label twice in a row. Use ComplementaryNetClassifier, whose method "
+                "'cpe-f' takes all of it"
             )
         informative = y.informative[:, None]
         if not informative.any():

@@ -77,6 +77,7 @@ def draw(
             raise ValueError(
                 f"T must have one row for each of the {len(names)} classes; got shape {array.shape}"
             )
+        _checks.named_as(T, names, "T")
         given = _checks.label_array(y, "y must hold one class name a row")
         indices = look_up(_checks.label_column(given, "y"), names, "y")
         if len(indices) == 0:

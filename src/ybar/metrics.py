@@ -322,7 +322,9 @@ def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
                 f"{_checks.shown(classifier.classes_.tolist())}; got "
                 f"{_checks.shown(y.classes.tolist())}"
             )
-        codes = y
+        codes = y.labels()
+        if codes is None:
+            codes = y
     else:
         codes, _ = labels.encode(y, classifier.classes_)
     if _num_samples(X) != len(codes):
@@ -343,7 +345,8 @@ def scel_scorer(
     0. One such label would make SCEL infinite and every such model equally bad. Among the n labels
     scored it counts as 1/(n+1) instead: n labels cannot tell a rarer one from an impossible one.
 
-    For `ybar.labels.Evidence` the loss is that of the class probabilities, see `scel`.
+    For `ybar.labels.Evidence` of more than labels the loss is that of the class probabilities, see
+    `scel`; its labels are judged by the T that the classifier learned, where it learned one.
 
     Several labels a row work in ``GridSearchCV`` and ``cross_val_score``; ``HalvingGridSearchCV``
     itself takes one label a row only.
@@ -361,6 +364,7 @@ def scel_scorer(
     classifier, X, codes = _for_scoring(estimator, X, y)
     if isinstance(codes, labels.Evidence):
         probabilities = classifier.predict_proba(X)
+        codes = codes.under(getattr(classifier, "learned_transition_", None))
     else:
         probabilities = classifier.predict_complementary_proba(X)
     return -mean_and_error(*scel_losses(codes, probabilities, None), sample_weight)[0]
@@ -384,8 +388,8 @@ def ure_scorer(
     classifier, X, codes = _for_scoring(estimator, X, y)
     if isinstance(codes, labels.Evidence):
         raise ValueError(
-            "y must hold complementary labels for URE, which inverts their T; got Evidence. Use "
-            "metrics.scel_scorer"
+            "y must hold complementary labels under one T and nothing else for URE, which inverts "
+            "it; got evidence of other kinds. Use metrics.scel_scorer"
         )
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
     return -ure_zero_one(codes, predicted, classifier.transition_, sample_weight=sample_weight)

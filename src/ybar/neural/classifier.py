@@ -251,7 +251,7 @@ class ComplementaryNetClassifier(NetBase):
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             checked = self._check_part(X, y, classes, sample_weight)
-            observed.check(checked, method)
+            observed.check(checked, method, begun=begun)
             if method.inverts:
                 decode.inverse(checked.T, stacklevel=2)  # for its warning
             entropy = int(as_generator(self.random_state).integers(2**63))
@@ -332,6 +332,14 @@ class ComplementaryNetClassifier(NetBase):
         if self.decoder is not None:
             decode.check_method(self.decoder, name="decoder")
         T = self._check_transition(names) if T is None else T
+        if isinstance(y, labels.Evidence) and hasattr(self, "transition_"):
+            if y.transition is not None and not np.allclose(T, self.transition_, 0, 1e-9):
+                raise ValueError(
+                    "the complementary labels in y must be drawn from the T of the calls before; "
+                    "got another one. Join evidence under several T with Evidence.concatenate, and "
+                    "fit to all of it"
+                )
+            T = self.transition_
         return Checked(codes, weights, names, T, evidence)
 
 

@@ -65,10 +65,7 @@ def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray
 
 def evidence_losses(logits: AnyArray, log_e: FloatArray) -> FloatArray:
     """Return -log Σ_y p[y] e[y] of each row."""
-    joint = log_softmax(logits) + log_e
-    top = joint.max(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(-(top + np.log(np.exp(joint - top[:, None]).sum(axis=1))))
+    return np.asarray(-np.logaddexp.reduce(log_softmax(logits) + log_e, axis=1))
 
 
 class NoiseLevel(NamedTuple):

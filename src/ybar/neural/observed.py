@@ -21,10 +21,13 @@ def decoder(checked: Checked, method: Any) -> Any:
     return method.decoder if checked.evidence is None else "max"
 
 
-def check(checked: Checked, method: Any, criterion: str = "scel") -> None:
-    """Refuse what the method cannot learn from: its loss would be infinite, or has no room."""
+def check(checked: Checked, method: Any, criterion: str = "scel", *, begun: bool = False) -> None:
+    """Refuse what the method cannot learn from: its loss would be infinite, or has no room.
+
+    Where learning has `begun`, there is a T already, and more rows need not say anything of it.
+    """
     if checked.evidence is not None:
-        _check_evidence(checked.evidence, method, criterion)
+        _check_evidence(checked.evidence, method, criterion, begun)
         return
     if method.estimates == "q" or method.learns:
         return
@@ -48,13 +51,13 @@ def check(checked: Checked, method: Any, criterion: str = "scel") -> None:
             )
 
 
-def _check_evidence(evidence: labels.Evidence, method: Any, criterion: str) -> None:
+def _check_evidence(evidence: labels.Evidence, method: Any, criterion: str, begun: bool) -> None:
     if not method.takes_evidence:
         raise ValueError(
             "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
             "than complementary labels: only a likelihood has room for them"
         )
-    if method.learns and evidence.transition is None:
+    if method.learns and evidence.transition is None and not begun:
         raise ValueError(
             "y must hold complementary labels under one T for the methods 'cpe-n' and 'cpe-t', "
             "which learn it; got evidence without any, or under several. Use method='cpe-f'"

@@ -171,5 +171,12 @@ def _estimated(column: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[Fl
             f"{column} must have a true label in some row that has a complementary one; none has"
         )
     codes = np.array([at[str(true[row])] for row in rows])
-    T = transition.estimate(codes, y_comp.mask[rows], classes=np.arange(len(y_comp.classes)))
-    return T, f"estimated from {len(rows)} rows with a true label in {column}"
+    n_classes = len(at)
+    T = transition.estimate(
+        codes, y_comp.mask[rows], classes=np.arange(n_classes), smoothing=1 / n_classes
+    )
+    said = f"estimated from {len(rows)} rows with a true label in {column}"
+    without = [name for name, i in at.items() if i not in codes]
+    if without:
+        said += f"; none is {' or '.join(without[:5])}, whose part of T is guessed"
+    return T, said
