@@ -307,6 +307,7 @@ def test_labels_show_the_estimated_matrix(ax):
     assert ticks(turned.ax_.xaxis) == NAMES[::-1]
 
 
+@pytest.mark.filterwarnings("ignore:y_true has no row")
 def test_labels_may_be_several_a_row_or_lack_a_class(ax):
     mask = pd.DataFrame([[False, True, True], [True, False, True]], columns=NAMES)
     display = TransitionDisplay.from_labels(["ant", "bee"], mask, ax=ax)

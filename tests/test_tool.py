@@ -227,8 +227,25 @@ def test_a_folder_of_images_is_learned(folder):
     arguments = ["--label", "not", "--leave-out", "true", "--method", "logistic"]
     done = ybar_("fit", "photos", *arguments, "--image-size", 8)
     assert done.exit_code == 0, done.stderr
-    done = ybar_("evaluate", "model.ybar", "photos", "--true", "true", "--image-size", 8, "--json")
-    assert json.loads(done.stdout)["accuracy"] > 0.85
+    judge = ["evaluate", "model.ybar", "photos", "--true", "true", "--json"]
+    for size in ([], ["--image-size", 8]):
+        assert json.loads(ybar_(*judge, *size).stdout)["accuracy"] > 0.85
+    done = ybar_(*judge, "--image-size", 12)
+    assert done.exit_code == 2
+    assert (
+        "--image-size must be that of the images the model was fitted to, 8; got 12" in done.stderr
+    )
+
+
+@pytest.mark.parametrize("method", ["logistic", "knn", "boosting"])
+def test_rows_to_predict_may_have_gaps_where_those_to_learn_from_had_none(folder, method):
+    frame = table()[["noise", "length", "not"]].fillna(0.5)
+    frame.to_csv("full.csv", index=False)
+    done = ybar_("fit", "full.csv", "--label", "not", "--method", method)
+    assert done.exit_code == 0, done.stderr
+    done = ybar_("predict", "model.ybar", "-", stdin="noise,length\n,2\n0.1,\n")
+    assert done.exit_code == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 3
 
 
 def test_classes_called_na_and_numbers_keep_their_names(folder):
@@ -236,6 +253,33 @@ def test_classes_called_na_and_numbers_keep_their_names(folder):
     frame.to_csv("na.csv", index=False)
     done = ybar_("fit", "na.csv", "--label", "not", "--method", "logistic", "--json")
     assert json.loads(done.stdout)["classes"] == ["9", "10", "NA"]
+
+
+def test_names_are_kept_as_they_are_written_whatever_else_is_in_the_file(folder):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    rows = [
+        f"{['01', '02', 'x9'][c]},{rng.integers(9)},0{k + 1}"
+        for c, k in zip(y, y_comp, strict=True)
+    ]
+    Path("codes.csv").write_text("\n".join(["zip,n,not", *rows]))
+    done = ybar_(
+        "fit", "codes.csv", "--label", "not", "--classes", "01,02,03", "--method", "logistic"
+    )
+    assert done.exit_code == 0, done.output
+    alone = "zip,n,id\n01,1,0070\n02,2,\n"
+    for given in (alone, alone + "x9,3,123456789\n"):
+        Path("new.csv").write_text(given)
+        out = ybar_("predict", "model.ybar", "new.csv", "--keep", "zip", "--keep", "id").stdout
+        assert out.splitlines()[:3] == ["zip,id,predicted", "01,0070,01", "02,,02"]
+    assert out.splitlines()[3] == "x9,123456789,03"
+    out = ybar_("simulate", "new.csv", "--target", "zip", "-o", "-").stdout
+    assert [line.split(",")[:2] for line in out.splitlines()[1:]] == [
+        ["1", "0070"],
+        ["2", ""],
+        ["3", "123456789"],
+    ]
 
 
 def test_the_same_seed_gives_the_same_model(folder):
@@ -394,7 +438,9 @@ FILES = {
     "latin.csv": "x,not\n1,caf\xe9\n2,b\n".encode("latin-1"),
     "semicolon.csv": b"x;not\n1;a\n2;b\n",
     "ragged.csv": b"x,not\n1,a\n2,b,c,d\n",
-    "twice.csv": b"x,x.1,not\n1,2,a\n",
+    "twice.csv": b"x,not,not\n1,a,b\n2,b,c\n",
+    "short.csv": b"x,not\n1,2,a\n2,3,b\n3,4,c\n",
+    "bom.csv": b"\xef\xbb\xbf",
     "one_class.csv": b"x,not\n1,a\n2,a\n3,a\n",
     "no_labels.csv": b"x,not\n1,\n2,\n3,\n",
     "no_features.csv": b"not\na\nb\nc\n",
@@ -405,6 +451,7 @@ FILES = {
     "T_size.csv": b"0,1\n1,0\n",
     "T_names.csv": b",x,y,z\nx,0,.5,.5\ny,.5,0,.5\nz,.5,.5,0\n",
     "T_uneven.csv": b"0,0.5,0.5\n1,0\n",
+    "predicted.csv": b"length,noise,colour,text,predicted\n1,2,red,it sings here,x\n",
     "bad.parquet": b"PAR1 no",
     "bad.npz": b"no zip",
     "sheet.xlsx": b"x",
@@ -439,6 +486,14 @@ WRONG = {
     "another encoding": (["fit", "latin.csv", "--label", "not"], 2, "cannot be read"),
     "wrong delimiter": (["fit", "semicolon.csv", "--label", "not"], 2, "--delimiter ';'"),
     "ragged": (["fit", "ragged.csv", "--label", "not"], 2, "cannot be read"),
+    "a name twice": (["fit", "twice.csv", "--label", "not"], 2, "'not' is there twice"),
+    "a name too few": (["fit", "short.csv", "--label", "not"], 2, "cannot be read"),
+    "a mark and nothing": (["fit", "bom.csv", "--label", "not"], 2, "is empty"),
+    "a name that predict writes": (
+        ["predict", MODEL, "predicted.csv", "--keep", "predicted"],
+        2,
+        "--keep must not be a column that predict writes",
+    ),
     "only one class": (["fit", "one_class.csv", "--label", "not"], 2, "at least 2 classes"),
     "no labels": (["fit", "no_labels.csv", "--label", "not"], 2, "at least 2 classes"),
     "no features": (["fit", "no_features.csv", "--label", "not"], 2, "a column to learn from"),

@@ -68,6 +68,8 @@ def one_line() -> Iterator[None]:
             # Whoever read our output has had enough; nothing more must be flushed to it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(FAILED) from None
+        except (typer.Exit, typer.Abort):
+            raise
         except (ValueError, TypeError) as error:
             say(str(error))
             raise typer.Exit(USAGE) from None

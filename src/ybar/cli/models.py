@@ -13,8 +13,9 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A .csv, .tsv, .txt (also gzipped), .parquet or .npz file, a folder of images, or - "
-        "for CSV from standard input.",
+        help="A .csv, .tsv, .txt (also gzipped), .parquet or .npz file, a folder of images "
+        "(labels.csv in it: a column file, and those of the labels), or - for CSV from standard "
+        "input.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -23,6 +24,10 @@ Delimiter = Annotated[
     str | None, typer.Option(help="Between the cells of a line.  [default: a comma; tab for .tsv]")
 ]
 ImageSize = Annotated[int, typer.Option(min=1, max=512, help="Images become squares of this.")]
+OwnImageSize = Annotated[
+    int | None,
+    typer.Option(min=1, max=512, help="Images become squares of this.  [default: the model's]"),
+]
 Seed = Annotated[int, typer.Option(min=0, help="For all that is drawn at random.")]
 
 
@@ -159,7 +164,7 @@ def predict(
         list[str] | None, typer.Option(help="Column of the data to keep beside, such as an id.")
     ] = None,
     delimiter: Delimiter = None,
-    image_size: ImageSize = 28,
+    image_size: OwnImageSize = None,
     json: Annotated[bool, typer.Option("--json", help="A JSON object on each line.")] = False,
 ) -> None:
     """Predict ordinary classes for the rows of a table."""
@@ -184,7 +189,7 @@ def evaluate(
     ] = None,
     separator: Separator = "|",
     delimiter: Delimiter = None,
-    image_size: ImageSize = 28,
+    image_size: OwnImageSize = None,
     json: Json = False,
 ) -> None:
     """Say how good a model is: by true labels, by complementary ones, or by both."""

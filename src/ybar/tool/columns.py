@@ -124,8 +124,9 @@ def _of_numbers(names: list[str], kind: str, frame: Any) -> Any:
         return "passthrough"
     bytes_alone = all(frame[name].dtype == "uint8" for name in names)
     scale = MaxAbsScaler() if bytes_alone else StandardScaler()  # pixels have one scale
-    if not frame[names].isna().any(axis=None):
+    if bytes_alone:
         return scale
+    # Rows to predict may have gaps where those to learn from had none.
     return make_pipeline(SimpleImputer(strategy="median", add_indicator=True), scale)
 
 
@@ -145,10 +146,16 @@ def as_features(frame: Any, columns: Columns) -> Any:
                 made[name] = _numbers(column, name)
         else:
             as_text = column.astype(object).where(column.notna(), None)
-            made[name] = as_text.map(lambda value: "" if value is None else str(value))
+            made[name] = as_text.map(lambda value: "" if value is None else _name(value))
             if name in columns.categories:
                 made[name] = made[name].where(column.notna(), "(missing)")
     return frame[columns.used].assign(**made)
+
+
+def _name(value: Any) -> str:
+    """Return a category as text; true and false may come as such, or as they were written."""
+    text = str(value)
+    return text.capitalize() if text in ("true", "TRUE", "false", "FALSE") else text
 
 
 def _numbers(column: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ from .._checks import shown
 from .._matrix_file import read_matrix
 from .._typing import AnyArray, BoolArray, FloatArray
 from .files import DataError
+
+_FLOAT_OF_INT = re.compile(r"-?\d+\.0+")  # a whole number that gaps made a float
 
 
 class ComplementaryLabels(NamedTuple):
@@ -41,6 +44,9 @@ def as_names(column: Any) -> list[str | None]:
     values = column.tolist()
     if column.dtype.kind == "f" and all(v != v or float(v).is_integer() for v in values):
         return [None if v != v else str(int(v)) for v in values]
+    texts = [v for v in values if isinstance(v, str)]
+    if texts and all(_FLOAT_OF_INT.fullmatch(v.strip()) for v in texts):
+        return [v.strip().partition(".")[0] if isinstance(v, str) else None for v in values]
     return [None if v is None or v != v else str(v).strip() for v in values]
 
 

@@ -26,7 +26,7 @@ class Request:
     true: str | None = None
     separator: str = "|"
     delimiter: str | None = None
-    image_size: int = 28
+    image_size: int | None = None
 
 
 def evaluate(request: Request) -> dict[str, Any]:
@@ -37,7 +37,13 @@ def evaluate(request: Request) -> dict[str, Any]:
             "complementary ones, or both"
         )
     model = predict.load(request.model)
-    frame = files.read(request.data, delimiter=request.delimiter, image_size=request.image_size)
+    labels = [*request.label, *([] if request.true is None else [request.true])]
+    frame = files.read(
+        request.data,
+        delimiter=request.delimiter,
+        image_size=model.image_size(request.image_size),
+        as_text=[*model.as_text, *labels],
+    )
     found: dict[str, Any] = {"rows": len(frame)}
     if request.true is not None:
         found |= by_true(model, frame, request.true)
@@ -56,7 +62,7 @@ def by_true(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
     if unknown:
         raise DataError(
             f"{column} must hold classes of the model, {', '.join(classes[:20])}; got "
-            f"{unknown[0]!r}"
+            f"{str(unknown[0])!r}"
         )
     if not len(rows):
         raise DataError(f"{column} must hold true labels; all cells are empty")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..datasets import read_npz_arrays, read_parquet
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 DELIMITED = (".csv", ".tsv", ".txt")
 ROWS_AT_ONCE = 100_000
+IMAGE_SIZE = 28
 
 _MOST_IMAGE_PIXELS = 50_000_000
 _SNIFFED = 64 * 1024
@@ -28,7 +30,13 @@ class DataError(ValueError):
     """A file that cannot be used; the message names it, what is allowed and what to do."""
 
 
-def read(source: str, *, delimiter: str | None = None, image_size: int = 28) -> Any:
+def read(
+    source: str,
+    *,
+    delimiter: str | None = None,
+    image_size: int = IMAGE_SIZE,
+    as_text: Iterable[str] | None = (),
+) -> Any:
     """Return the rows of a source as a data frame.
 
     Parameters
@@ -42,16 +50,19 @@ def read(source: str, *, delimiter: str | None = None, image_size: int = 28) -> 
         Images become squares of so many pixels, grey, each pixel a column; the folder an image
         lies in is its column ``folder``, and the columns of a ``labels.csv`` beside are joined by
         its column ``file``.
+    as_text : iterable of str, optional
+        Columns of a delimited file that are kept as they are written: 007 is not 7. None is all.
     """
-    frames = list(chunks(source, delimiter=delimiter, image_size=image_size, rows=None))
-    return frames[0]
+    found = chunks(source, delimiter=delimiter, image_size=image_size, as_text=as_text, rows=None)
+    return next(found)
 
 
 def chunks(
     source: str,
     *,
     delimiter: str | None = None,
-    image_size: int = 28,
+    image_size: int = IMAGE_SIZE,
+    as_text: Iterable[str] | None = (),
     rows: int | None = ROWS_AT_ONCE,
 ) -> Iterator[Any]:
     """Yield the rows of a source, so many at a time where the source allows it; see `read`."""
@@ -63,7 +74,7 @@ def chunks(
         return
     suffix = _suffix(path)
     if source == "-" or suffix in DELIMITED:
-        yield from _read_delimited(source, delimiter or _usual(suffix), rows)
+        yield from _read_delimited(source, delimiter or _usual(suffix), rows, as_text)
     elif suffix == ".parquet":
         with _refusing(source):
             yield _checked(read_parquet(path), source)
@@ -101,7 +112,9 @@ def _refusing(source: str) -> Iterator[None]:
         raise DataError(f"{source} cannot be read: {reason}. Mend or replace it") from error
 
 
-def _read_delimited(source: str, delimiter: str, rows: int | None) -> Iterator[Any]:
+def _read_delimited(
+    source: str, delimiter: str, rows: int | None, as_text: Iterable[str] | None = ()
+) -> Iterator[Any]:
     pandas = require("pandas", "data", "reading a table")
     name = "standard input" if source == "-" else source
     given: Any = sys.stdin.buffer if source == "-" else source
@@ -115,6 +128,8 @@ def _read_delimited(source: str, delimiter: str, rows: int | None) -> Iterator[A
             "na_values": [""],
             "skipinitialspace": True,
             "encoding": "utf-8-sig",
+            "index_col": False,
+            "dtype": object if as_text is None else dict.fromkeys(as_text, object),
         }
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)
@@ -136,7 +151,14 @@ def _look(path: Path, delimiter: str) -> None:
         start = file.read(_SNIFFED)
     if b"\0" in start:
         raise DataError(f"{path} is not text: it has bytes of 0. Is it another kind of file?")
-    first = start.decode("utf-8-sig", "replace").splitlines()[0]
+    lines = start.decode("utf-8-sig", "replace").splitlines()
+    if not lines:
+        raise DataError(f"{path} is empty. It must have a line of column names, then rows")
+    first = lines[0]
+    names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
+    twice = [name for name in names if name and names.count(name) > 1]
+    if twice:  # pandas would number them
+        raise DataError(f"{path} must name each column once; {twice[0]!r} is there twice")
     if delimiter not in first:
         others = [other for other in (";", "\t", "|", ",") if other in first]
         if others:
@@ -198,7 +220,7 @@ def _read_images(folder: Path, size: int) -> Any:
     frame.insert(1, "folder", [file.parent.name for file in files])
     table = folder / "labels.csv"
     if table.exists():
-        labels = next(_read_delimited(str(table), ",", None))
+        labels = next(_read_delimited(str(table), ",", None, None))
         if "file" not in labels:
             raise DataError(f"{table} must have a column 'file'; it has {list(labels.columns)}")
         unknown = sorted(set(labels["file"]) - set(names))

@@ -97,9 +97,14 @@ def _finite(value: float) -> float | None:
 
 def read(request: Request) -> tuple[Any, Told, str]:
     """Return the table, what candidates are told of it, and where T comes from."""
-    frame = files.read(request.data, delimiter=request.delimiter, image_size=request.image_size)
     true = [request.transition.removeprefix("estimate:")]
     true = true if request.transition.startswith("estimate:") else []
+    frame = files.read(
+        request.data,
+        delimiter=request.delimiter,
+        image_size=request.image_size,
+        as_text=[*request.label, *true],
+    )
     given = complementary.split_names(request.classes)
     if given is None and true:
         given = _with_true_classes(frame, request, true[0])

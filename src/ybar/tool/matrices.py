@@ -148,7 +148,7 @@ def _write(T: FloatArray, names: list[str], output: str) -> None:
 
 def estimate(data: str, true: str, label: Sequence[str], classes: str | None, output: str) -> str:
     """Write the T that rows with both labels tell of, and return in words how it was found."""
-    frame = files.read(data)
+    frame = files.read(data, as_text=[true, *label])
     complementary.need(frame, [true], "--true")
     given = complementary.split_names(classes)
     if given is None:

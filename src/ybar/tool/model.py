@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import AnyArray, FloatArray
+from . import files
 from .columns import Columns, as_features, transformer
+from .files import DataError
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,6 +56,22 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def transition_(self) -> FloatArray:
         """The transition matrix it was told."""
         return np.asarray(self.pipeline_[-1].transition_)
+
+    @property
+    def as_text(self) -> list[str]:
+        """Columns that must be read as they are written, since the model knows them so."""
+        return [*self.columns_["categories"], *self.columns_["texts"]]
+
+    def image_size(self, given: int | None) -> int:
+        """Return the side of the images it was fitted to; another one given is refused."""
+        names = [name for part in self.columns_.values() for name in part]
+        own = math.isqrt(sum(re.fullmatch(r"pixel\d+", name) is not None for name in names))
+        if given is not None and own and given != own:
+            raise DataError(
+                f"--image-size must be that of the images the model was fitted to, {own}; got "
+                f"{given}. Leave it out"
+            )
+        return own or given or files.IMAGE_SIZE
 
     def _features(self, frame: Any) -> Any:
         check_is_fitted(self)

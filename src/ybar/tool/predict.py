@@ -29,7 +29,7 @@ class Request:
     keep: tuple[str, ...] = ()
     json: bool = False
     delimiter: str | None = None
-    image_size: int = 28
+    image_size: int | None = None
 
 
 def load(path: str) -> TableClassifier:
@@ -49,14 +49,17 @@ def predict(request: Request, tell: Callable[[int], Any] = lambda _: None) -> in
     total = 0
     with files.output(request.output) as out:
         for frame in files.chunks(
-            request.data, delimiter=request.delimiter, image_size=request.image_size
+            request.data,
+            delimiter=request.delimiter,
+            image_size=model.image_size(request.image_size),
+            as_text=[*model.as_text, *set(request.keep).difference(model.columns_["numbers"])],
         ):
             table = _of_rows(model, frame, request)
             if request.json:
                 out.writelines(_lines(table, model, request))
             else:
                 header = total == 0
-                table.to_csv(out, index=False, header=header, float_format=f"%.{_DIGITS}g")
+                table.to_csv(out, index=False, header=header)
             total += len(frame)
             tell(total)
     return total
@@ -64,12 +67,18 @@ def predict(request: Request, tell: Callable[[int], Any] = lambda _: None) -> in
 
 def _of_rows(model: TableClassifier, frame: Any, request: Request) -> Any:
     complementary.need(frame, request.keep, "--keep")
+    taken = {"predicted", *(f"p_{name}" for name in model.classes_ if request.proba)}
+    for name in request.keep:
+        if name in taken:
+            raise DataError(
+                f"--keep must not be a column that predict writes itself; got {name!r}. Rename it"
+            )
     table = frame[list(request.keep)].copy()
     table["predicted"] = model.predict(frame)
     if request.proba:
         p = model.predict_proba(frame)
-        named = {f"p_{name}": p[:, i] for i, name in enumerate(model.classes_)}
-        table = table.assign(**named)
+        for i, name in enumerate(model.classes_):
+            table[f"p_{name}"] = [float(f"{value:.{_DIGITS}g}") for value in p[:, i]]
     return table
 
 
@@ -87,4 +96,6 @@ def _lines(table: Any, model: TableClassifier, request: Request) -> list[str]:
 
 def _plain(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
-    return None if value != value else value
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, (bool, int, float, str)) else str(value)

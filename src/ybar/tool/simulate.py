@@ -56,7 +56,9 @@ def simulate(request: Request) -> dict[str, Any]:
     rng = as_generator(request.seed)
     if not 0 <= request.noise <= 1:
         raise DataError(f"--noise must be from 0 to 1; got {request.noise}")
-    frame = files.read(request.data, delimiter=request.delimiter, image_size=request.image_size)
+    frame = files.read(
+        request.data, delimiter=request.delimiter, image_size=request.image_size, as_text=None
+    )
     complementary.need(frame, [request.target], "--target")
     true = complementary.as_names(frame[request.target])
     missing = sum(name is None for name in true)
