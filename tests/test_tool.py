@@ -380,6 +380,27 @@ def test_transition_matrices_are_described_drawn_compared_made_and_estimated(fol
     assert done.stdout.startswith(",bird,cat,dog\n")
 
 
+def test_names_that_look_like_markup_are_shown_as_they_are(folder):
+    Path("T.csv").write_text(",[/b],[red]a\n[/b],0,1\n[red]a,1,0\n")
+    done = ybar_("transition", "draw", "T.csv")
+    assert done.exit_code == 0, done.output
+    assert "[/b]" in done.stdout
+    assert "[red]a" in done.stdout
+
+
+def test_a_tab_may_be_written_out(folder):
+    frame = table()[["length", "noise", "not"]]
+    frame.to_csv("tabbed.csv", index=False, sep="\t")
+    said = ybar_("fit", "tabbed.csv", "--label", "not", "--method", "logistic")
+    assert said.exit_code == 2
+    advice = re.search(r"--delimiter '(.*?)'", said.stderr)[1]
+    for delimiter in (advice, "tab"):
+        done = ybar_(
+            "fit", "tabbed.csv", "--label", "not", "--method", "logistic", "--delimiter", delimiter
+        )
+        assert done.exit_code == 0, done.stderr
+
+
 def test_data_sets_are_listed_and_verified(monkeypatch, tmp_path):
     monkeypatch.setenv("YBAR_CACHE", str(tmp_path))
     monkeypatch.delenv("YBAR_DATA", raising=False)
@@ -441,6 +462,7 @@ FILES = {
     "twice.csv": b"x,not,not\n1,a,b\n2,b,c\n",
     "short.csv": b"x,not\n1,2,a\n2,3,b\n3,4,c\n",
     "bom.csv": b"\xef\xbb\xbf",
+    "all_out.csv": b"x,not\n1,a\n2,b\n3,a|b|c\n4,c\n",
     "one_class.csv": b"x,not\n1,a\n2,a\n3,a\n",
     "no_labels.csv": b"x,not\n1,\n2,\n3,\n",
     "no_features.csv": b"not\na\nb\nc\n",
@@ -486,6 +508,7 @@ WRONG = {
     "another encoding": (["fit", "latin.csv", "--label", "not"], 2, "cannot be read"),
     "wrong delimiter": (["fit", "semicolon.csv", "--label", "not"], 2, "--delimiter ';'"),
     "ragged": (["fit", "ragged.csv", "--label", "not"], 2, "cannot be read"),
+    "all ruled out": (["fit", "all_out.csv", "--label", "not"], 2, "row 3 rules out all 3 classes"),
     "a name twice": (["fit", "twice.csv", "--label", "not"], 2, "'not' is there twice"),
     "a name too few": (["fit", "short.csv", "--label", "not"], 2, "cannot be read"),
     "a mark and nothing": (["fit", "bom.csv", "--label", "not"], 2, "is empty"),

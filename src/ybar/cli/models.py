@@ -237,15 +237,16 @@ def _evaluated(found: dict[str, Any]) -> list[str]:
 
 def _confusion(classes: list[str], counts: list[list[int]]) -> Any:
     from rich.table import Table
+    from rich.text import Text
 
     from .._text import plain
 
     most = 20
     table = Table("true \\ predicted", title="Rows by true and predicted class")
     for name in classes[:most]:
-        table.add_column(plain(name), justify="right")
+        table.add_column(Text(plain(name)), justify="right")
     for name, row in list(zip(classes, counts, strict=True))[:most]:
-        table.add_row(plain(name), *(str(count) if count else "·" for count in row[:most]))
+        table.add_row(Text(plain(name)), *(str(count) if count else "·" for count in row[:most]))
     return table
 
 

@@ -99,6 +99,12 @@ def read_labels(
         mask[[row for row, _ in pairs], [at[name] for _, name in pairs]] = True
     if not mask.any():
         raise DataError(f"{', '.join(columns)} must hold labels; all cells are empty")
+    contradictory = np.flatnonzero(mask.all(axis=1))
+    if len(contradictory):
+        raise DataError(
+            f"each row must leave some class possible; row {contradictory[0] + 1} rules out all "
+            f"{len(names)} classes. Correct or drop it"
+        )
     return ComplementaryLabels(mask, names)
 
 

@@ -73,6 +73,7 @@ def chunks(
         yield _read_images(path, image_size)
         return
     suffix = _suffix(path)
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     if source == "-" or suffix in DELIMITED:
         yield from _read_delimited(source, delimiter or _usual(suffix), rows, as_text)
     elif suffix == ".parquet":

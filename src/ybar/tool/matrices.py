@@ -106,14 +106,15 @@ def compare(first: Matrix, second: Matrix) -> dict[str, Any]:
 def heat_map(matrix: Matrix) -> Any:
     """Return a table for a terminal, each entry with a shade."""
     table = require("rich.table", "cli", "ybar transition draw").Table("true \\ not")
+    text = require("rich.text", "cli", "ybar transition draw").Text
     names, top = names_of(matrix), float(matrix.T.max())
     for name in names:
-        table.add_column(plain(name), justify="right")
+        table.add_column(text(plain(name)), justify="right")
     for name, row in zip(names, matrix.T, strict=True):
         cells = [
             f"{value:.2f}{_SHADES[min(len(_SHADES) - 1, round(4 * value / top))]}" for value in row
         ]
-        table.add_row(plain(name), *cells)
+        table.add_row(text(plain(name)), *cells)
     return table
 
 
