@@ -509,6 +509,7 @@ WRONG = {
     "wrong delimiter": (["fit", "semicolon.csv", "--label", "not"], 2, "--delimiter ';'"),
     "ragged": (["fit", "ragged.csv", "--label", "not"], 2, "cannot be read"),
     "all ruled out": (["fit", "all_out.csv", "--label", "not"], 2, "row 3 rules out all 3 classes"),
+    "a model to standard output": ([*FIT, "--model", "-"], 2, "--model must be a file"),
     "a name twice": (["fit", "twice.csv", "--label", "not"], 2, "'not' is there twice"),
     "a name too few": (["fit", "short.csv", "--label", "not"], 2, "cannot be read"),
     "a mark and nothing": (["fit", "bom.csv", "--label", "not"], 2, "is empty"),
@@ -600,6 +601,21 @@ def test_a_full_disk_leaves_the_old_model(folder, fitted, monkeypatch):
     assert (done.exit_code, "No space left" in done.stderr) == (1, True)
     assert (folder / "model.ybar").read_bytes() == before
     assert not [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+def test_links_and_pipes_are_written_to_and_not_replaced(folder, fitted):
+    Path("new.csv").write_text("length,noise,colour,text\n1,2,red,it sings here\n")
+    Path("kept.csv").write_text("old")
+    Path("link.csv").symlink_to("kept.csv")
+    model = fitted[0] / "model.ybar"
+    assert ybar_("predict", model, "new.csv", "-o", "link.csv").exit_code == 0
+    assert Path("link.csv").is_symlink()
+    assert Path("kept.csv").read_text().startswith("predicted\n")
+    os.mkfifo("pipe")
+    reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True)
+    assert ybar_("predict", model, "new.csv", "-o", "pipe").exit_code == 0
+    assert reader.communicate(timeout=60)[0].startswith("predicted\n")
+    assert Path("pipe").is_fifo()
 
 
 def test_output_that_nobody_reads_on_is_no_error(fitted):

@@ -20,15 +20,27 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 
 
 def target_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to write: no folder, but in one that exists."""
+    """Return the path of a file to write: no folder, but in one that exists and lets us.
+
+    A link stays a link: it is what it leads to that is written.
+    """
     target = as_path(path)
+    if target.is_symlink():
+        target = target.resolve()
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file; {target} is a folder. Add a file name")
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"path must lie in a folder that exists; {target.parent} does not. Make it first"
         )
+    if not _is_special(target):
+        check_writable(target.parent)
     return target
+
+
+def _is_special(target: Path) -> bool:
+    """Tell whether a path is a pipe or a device, which must not be replaced by a file."""
+    return target.exists() and not target.is_file()
 
 
 def check_writable(folder: Path) -> None:
@@ -51,7 +63,14 @@ def write_whole(target: Path, *parts: bytes) -> None:
 
 @contextlib.contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside the target, and move it in place when it is complete."""
+    """Open a temporary file beside the target, and move it in place when it is complete.
+
+    Into a pipe or a device it is written as it comes.
+    """
+    if _is_special(target):
+        with target.open("wb") as file:
+            yield file
+        return
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

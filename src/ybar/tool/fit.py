@@ -139,6 +139,8 @@ def _of_images(frame: Any) -> list[str]:
 
 def fit(request: Request, tell: Callable[[Tried], Any] = lambda _: None) -> Account:
     """Read, try the candidates, fit the best one to all rows and write the model."""
+    if request.model == "-":
+        raise files.DataError("--model must be a file; a model cannot go to standard output")
     target = target_file(request.model)
     frame, told, source = read(request)
     started = time.monotonic()
