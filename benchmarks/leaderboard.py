@@ -130,7 +130,7 @@ def ablation(ours: list[Row]) -> str:
         if whole and "–" not in found:
             figure_of_all = shown(cell(whole.values(), best))
             lines.append(f"| {dataset} | {setting} | {figure_of_all} | {' | '.join(found)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines if len(lines) > 2 else ["*Not run yet.*"]) + "\n"
 
 
 def noise(ours: list[Row]) -> str:
@@ -152,7 +152,7 @@ def noise(ours: list[Row]) -> str:
             cells = (cell(runs, best) for runs in (unaware, found.values(), told.values()))
             figures = " | ".join(map(shown, cells))
             lines.append(f"| {dataset} | {setting} | {figures} | {statistics.fmean(gaps):+.1f} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines if len(lines) > 2 else ["*Not run yet.*"]) + "\n"
 
 
 if __name__ == "__main__":
