@@ -9,7 +9,6 @@ line a model as it ends (those in it are not run again), and ``results/calibrati
 
 from __future__ import annotations
 
-import csv
 import itertools
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+import lines
 from ybar import ComplementaryNetClassifier, CPEKNeighborsClassifierCV, calibration, decode
 from ybar._distances import pairwise
 from ybar.experiments import published
@@ -28,7 +28,6 @@ FILE = RESULTS / "calibration.csv"
 COLUMNS = list(itertools.product(("mnist", "kmnist"), ("uniform", "weak", "strong")))
 MODELS = ("knn", "network")
 WAYS = ("inverse", "distance", "predict_proba", "tempered")
-FIELDS = ["dataset", "setting", "model", *WAYS, "temperature", "accuracy"]
 
 
 def measured(dataset: str, setting: str, model: str) -> dict[str, Any]:
@@ -62,44 +61,29 @@ def _normalised(scores: Any) -> Any:
     return np.divide(scores, total, out=np.full_like(scores, 1 / scores.shape[1]), where=total > 0)
 
 
-def read() -> list[dict[str, str]]:
-    """Return what is in the file."""
-    if not FILE.exists():
-        return []
-    with FILE.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def table(rows: list[dict[str, str]]) -> str:
     """Return the errors as Markdown."""
-    lines = [
+    found = [
         "| data | labels | model | accuracy | q T⁻¹, normalised | 1 / L1 distance, normalised "
         "| `predict_proba` | with temperature |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         errors = " | ".join(f"{float(row[way]):.1f}" for way in WAYS)
-        lines.append(
+        found.append(
             f"| {row['dataset']} | {row['setting']} | {row['model']} "
             f"| {float(row['accuracy']):.1f} | {errors} ({float(row['temperature']):.2f}) |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join(found) + "\n"
 
 
 if __name__ == "__main__":
     console = Console()
-    done = {(row["dataset"], row["setting"], row["model"]) for row in read()}
+    done = {(row["dataset"], row["setting"], row["model"]) for row in lines.read(FILE)}
     for model, (dataset, setting) in itertools.product(MODELS, COLUMNS):
         if (dataset, setting, model) in done:
             continue
         found = measured(dataset, setting, model)
         console.print(found)
-        new = not FILE.exists()
-        with FILE.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            if new:
-                writer.writeheader()
-            writer.writerow(
-                {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in found.items()}
-            )
-        (RESULTS / "calibration.md").write_text(table(read()))
+        lines.add(FILE, found)
+        (RESULTS / "calibration.md").write_text(table(lines.read(FILE)))

@@ -10,7 +10,6 @@ in it are not run again), and ``results/trust.md``.
 
 from __future__ import annotations
 
-import csv
 import itertools
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+import lines
 from ybar import ComplementaryNetClassifier, transition
 from ybar.experiments import published
 from ybar.experiments.plan import Dataset, seed_of
@@ -27,8 +27,6 @@ RESULTS = Path(__file__).resolve().parent.parent / "results"
 FILE = RESULTS / "trust.csv"
 COLUMNS = list(itertools.product(("kmnist", "mnist"), ("strong", "noise-0.5")))
 TRUSTS = (0, 100, 1_000, 10_000)
-FIELDS = ["dataset", "setting", "given", "chosen", "trust", "true T"]
-FIELDS += [f"{what} {trust}" for what in ("accuracy", "scel") for trust in TRUSTS]
 
 
 def measured(dataset: str, setting: str) -> dict[str, Any]:
@@ -64,17 +62,9 @@ def measured(dataset: str, setting: str) -> dict[str, Any]:
     }
 
 
-def read() -> list[dict[str, str]]:
-    """Return what is in the file."""
-    if not FILE.exists():
-        return []
-    with FILE.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def table(rows: list[dict[str, str]]) -> str:
     """Return the accuracies as Markdown."""
-    lines = [
+    found = [
         f"| data | labels | `cpe-f`, T as given | {' | '.join(f'trust {t:,}' for t in TRUSTS)} "
         "| chosen by SCEL | `cpe-f`, true T |",
         f"|---|---|---|{'---|' * len(TRUSTS)}---|---|",
@@ -82,24 +72,17 @@ def table(rows: list[dict[str, str]]) -> str:
     for row in rows:
         names = ["given", *(f"accuracy {trust}" for trust in TRUSTS), "chosen", "true T"]
         figures = " | ".join(f"{float(row[name]):.1f}" for name in names)
-        lines.append(f"| {row['dataset']} | {row['setting']} | {figures} |")
-    return "\n".join(lines) + "\n"
+        found.append(f"| {row['dataset']} | {row['setting']} | {figures} |")
+    return "\n".join(found) + "\n"
 
 
 if __name__ == "__main__":
     console = Console()
-    done = {(row["dataset"], row["setting"]) for row in read()}
+    done = {(row["dataset"], row["setting"]) for row in lines.read(FILE)}
     for dataset, setting in COLUMNS:
         if (dataset, setting) in done:
             continue
         found = measured(dataset, setting)
         console.print(found)
-        new = not FILE.exists()
-        with FILE.open("a", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            if new:
-                writer.writeheader()
-            writer.writerow(
-                {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in found.items()}
-            )
-        (RESULTS / "trust.md").write_text(table(read()))
+        lines.add(FILE, found)
+        (RESULTS / "trust.md").write_text(table(lines.read(FILE)))

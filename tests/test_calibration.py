@@ -158,7 +158,7 @@ def test_what_cannot_be_is_one_clear_line(case):
 def test_neighbours_are_calibrated_twice_as_well_as_by_either_short_cut(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     benchmark = importlib.import_module("calibration")
-    rows = benchmark.read()
+    rows = importlib.import_module("lines").read(benchmark.FILE)
     assert (ROOT / "results" / "calibration.md").read_text() == benchmark.table(rows)
     of_neighbours = [row for row in rows if row["model"] == "knn"]
     assert len(of_neighbours) == len(benchmark.COLUMNS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,17 @@ def frame_names(values: Any, axis: str) -> list[Any] | None:
     return None if listed == list(range(len(listed))) else listed
 
 
-def named_as(values: Any, classes: AnyArray, name: str) -> None:
-    """Refuse a data frame of (class, class) whose names are not the classes in their order."""
-    for axis in ("index", "columns"):
+def named_as(
+    values: Any, classes: AnyArray, name: str, axes: Sequence[str] = ("index", "columns")
+) -> None:
+    """Refuse a data frame whose names along these axes are not the classes in their order."""
+    for axis in axes:
         names = frame_names(values, axis)
         if names is not None and names != classes.tolist():
             raise ValueError(
                 f"{name} must have its {axis} named and ordered as classes, "
                 f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, pass classes= in its "
-                "order, or an array without names"
+                "order, or pass an array without names"
             )
 
 

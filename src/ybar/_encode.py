@@ -73,12 +73,7 @@ def encode(
         else:
             names = np.arange(array.shape[1]) if columns is None else check_classes(columns)
         _checks.mask(array, len(names), name)
-        if columns is not None and columns != names.tolist():
-            raise ValueError(
-                f"{name} must have its columns named and ordered as classes, "
-                f"{_checks.shown(names.tolist())}; got {_checks.shown(columns)}. Reorder them, or "
-                "pass an array without names"
-            )
+        _checks.named_as(y_comp, names, name, ["columns"])
         return array, names
     if array.ndim == 2 and array.shape[1] > 1:
         raise ValueError(

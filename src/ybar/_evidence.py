@@ -414,12 +414,7 @@ def _names_of(given: Any, array: AnyArray, classes: Any, name: str) -> AnyArray:
             f"{name} must have a column for each of the {len(names)} classes; got shape "
             f"{array.shape}"
         )
-    if columns is not None and columns != names.tolist():
-        raise ValueError(
-            f"{name} must have its columns named and ordered as classes, "
-            f"{_checks.shown(names.tolist())}; got {_checks.shown(columns)}. Reorder them, or pass "
-            "an array without names"
-        )
+    _checks.named_as(given, names, name, ["columns"])
     return names
 
 

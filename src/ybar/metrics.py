@@ -386,10 +386,5 @@ def ure_scorer(
     (5,)
     """
     classifier, X, codes = _for_scoring(estimator, X, y)
-    if isinstance(codes, labels.Evidence):
-        raise ValueError(
-            "y must hold complementary labels under one T and nothing else for URE, which inverts "
-            "it; got evidence of other kinds. Use metrics.scel_scorer"
-        )
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
     return -ure_zero_one(codes, predicted, classifier.transition_, sample_weight=sample_weight)

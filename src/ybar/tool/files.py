@@ -74,6 +74,8 @@ def chunks(
         return
     suffix = _suffix(path)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    if delimiter is not None and len(delimiter) != 1:
+        raise DataError(f"--delimiter must be one character, or tab; got {delimiter!r}")
     if source == "-" or suffix in DELIMITED:
         yield from _read_delimited(source, delimiter or _usual(suffix), rows, as_text)
     elif suffix == ".parquet":
