@@ -1,5 +1,6 @@
 """The command line on users' files: from "not this" answers to a model, and every mistake said."""
 
+import gzip
 import io
 import json
 import os
@@ -131,6 +132,12 @@ def test_several_labels_a_row_in_columns_or_cells_are_the_same(folder):
     one = complementary.read_labels(frame, ["not", "also"], None)
     other = complementary.read_labels(frame, ["both"], None)
     np.testing.assert_array_equal(one.mask, other.mask)
+    frame["listed"] = [[a, b] if b else [a] for a, b in frame[["not", "also"]].values]
+    frame.loc[5, "listed"] = None
+    frame[["listed", "not"]].to_parquet("listed.parquet")
+    listed = complementary.read_labels(files.read("listed.parquet"), ["listed"], None)
+    np.testing.assert_array_equal(listed.mask[6:], one.mask[6:])
+    assert not listed.mask[5].any()
     assert one.mask.sum(axis=1).max() == 2
     frame.drop(columns=["label", "not", "also"]).to_csv("both.csv", index=False)
     done = ybar_("fit", "both.csv", "--label", "both", "--method", "logistic", "--json")
@@ -388,6 +395,47 @@ def test_names_that_look_like_markup_are_shown_as_they_are(folder):
     assert "[red]a" in done.stdout
 
 
+def test_bytes_are_names(folder):
+    np.savez("a.npz", x=np.arange(3.0), label=np.array(["é".encode(), b"a", b"b"]))
+    found = complementary.read_labels(files.read("a.npz"), ["label"], None)
+    assert found.classes == ["a", "b", "é"]
+
+
+def test_a_line_of_names_may_be_longer_than_what_is_looked_at(folder):
+    names = [f"column {i}" for i in range(20_000)]
+    Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
+    assert list(files.read("wide.csv").columns) == names
+
+
+def test_standard_input_is_looked_at_as_files_are():
+    done = ybar_("fit", "-", "--label", "not", stdin="x;not\n1;a\n2;b\n")
+    assert done.exit_code == 2
+    assert "standard input has no ',' in its first line, but ';'" in done.stderr
+
+
+def test_every_command_that_reads_a_table_takes_its_form(folder, fitted):
+    frame = table(200)
+    frame["not"] += "/" + frame["not"]
+    frame.to_csv("form.csv", index=False, sep=";")
+    form = ["--delimiter", ";", "--separator", "/"]
+    done = ybar_("transition", "estimate", "form.csv", "--true", "label", "--label", "not", *form)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith(",bird,cat,dog\n")
+    model = fitted[0] / "model.ybar"
+    done = ybar_("report", model, "form.csv", "--label", "not", *form, "-o", "page.html")
+    assert done.exit_code == 0, done.stderr
+    assert "SCEL" in Path("page.html").read_text("utf-8")
+
+
+def test_columns_of_no_use_are_told_by_their_reason(folder):
+    frame = table(200).assign(**{f"zero{i}": 0 for i in range(9)})
+    frame.drop(columns="label").to_csv("zeros.csv", index=False)
+    done = ybar_("fit", "zeros.csv", "--label", "not", "--method", "logistic")
+    assert done.exit_code == 0, done.stderr
+    assert "note: 10 columns are left out ('constant', 'zero0', " in done.stderr
+    assert done.stderr.count("always the same") == 1
+
+
 def test_a_tab_may_be_written_out(folder):
     frame = table()[["length", "noise", "not"]]
     frame.to_csv("tabbed.csv", index=False, sep="\t")
@@ -475,6 +523,9 @@ FILES = {
     "T_uneven.csv": b"0,0.5,0.5\n1,0\n",
     "predicted.csv": b"length,noise,colour,text,predicted\n1,2,red,it sings here,x\n",
     "bad.parquet": b"PAR1 no",
+    "s.csv.gz": gzip.compress(b"x;not\n1;a\n2;b\n"),
+    "t.csv.gz": gzip.compress(b"x,not,not\n1,a,b\n2,b,c\n"),
+    "bad.csv.gz": b"no gzip",
     "bad.npz": b"no zip",
     "sheet.xlsx": b"x",
     "damaged.ybar": b"ybar-model 1 5 00\nabcde",
@@ -531,18 +582,22 @@ WRONG = {
     "bad npz": (["fit", "bad.npz", "--label", "not"], 2, "bad.npz"),
     "unknown kind": (["fit", "sheet.xlsx", "--label", "not"], 2, "its name ends in '.xlsx'"),
     "folder without images": (["fit", "nothing", "--label", "not"], 2, "has no images"),
-    "model in no folder": ([*FIT, "--model", "no/m.ybar"], 1, "Make it first"),
+    "model in no folder": ([*FIT, "--model", "no/m.ybar"], 2, "--model must lie in a folder"),
     "model where none may be": ([*FIT, "--model", "/proc/m.ybar"], 1, "/proc"),
     "negative time": ([*FIT, "--time-limit", "-1"], 2, "--time-limit"),
     "left out column": ([*FIT, "--leave-out", "nothing"], 2, "--leave-out must be a column"),
-    "no model": (["predict", "none.ybar", "test.csv"], 1, "does not exist"),
+    "no model": (["predict", "none.ybar", "test.csv"], 2, "MODEL must be a file that ybar fit"),
     "damaged model": (["predict", "damaged.ybar", "test.csv"], 2, "is damaged"),
     "newer model": (["predict", "newer.ybar", "test.csv"], 2, "Upgrade"),
     "no model at all": (["predict", "text.ybar", "test.csv"], 2, "not a model file"),
     "other columns": (["predict", MODEL, "semicolon.csv", "--delimiter", ";"], 2, "is missing"),
     "words for numbers": (["predict", MODEL, "words.csv"], 2, "must hold numbers"),
     "unknown keep": (["predict", MODEL, "test.csv", "--keep", "no"], 2, "--keep must be"),
-    "output in no folder": (["predict", MODEL, "test.csv", "-o", "no/o.csv"], 1, "Make it first"),
+    "output in no folder": (
+        ["predict", MODEL, "test.csv", "-o", "no/o.csv"],
+        2,
+        "--output must lie",
+    ),
     "evaluate by nothing": (["evaluate", MODEL, "test.csv"], 2, "evaluate needs labels"),
     "evaluate by no column": (["evaluate", MODEL, "test.csv", "--true", "x"], 2, "--true must be"),
     "unknown true class": (["evaluate", MODEL, "test.csv", "--true", "id"], 2, "classes of the"),
@@ -560,9 +615,30 @@ WRONG = {
     "one class of T": (["transition", "describe", "uniform:1"], 2, "1"),
     "two sizes": (["transition", "compare", "uniform:3", "uniform:4"], 2, "as many classes"),
     "picture of no kind": (["transition", "draw", "uniform:3", "-o", "a.doc"], 2, ".png"),
-    "report of nothing": (["report", "none.ybar"], 1, "does not exist"),
-    "report of no ledger": (["report", "none.sqlite"], 1, "does not"),
+    "report of nothing": (["report", "none.ybar"], 2, "does not exist"),
+    "report of no ledger": (["report", "none.sqlite"], 2, "none.sqlite is no file"),
     "report without its data": (["report", MODEL, "--true", "y"], 2, "name the file too"),
+    "a folder for a model": ([*FIT, "--model", "nothing"], 2, "--model must be a file"),
+    "a file for a folder": (["demo", "-o", "few.csv"], 2, "--output must be a folder"),
+    "no separator": ([*FIT, "--separator", ""], 2, "--separator must be"),
+    "a separator in a class": (
+        ["simulate", "test.csv", "--target", "label", "--separator", "i"],
+        2,
+        "--separator must not occur in a class; 'bird'",
+    ),
+    "other classes to judge by": (
+        ["evaluate", MODEL, "few.csv", "--label", "not"],
+        2,
+        "The model knows no others",
+    ),
+    "classes in another encoding": ([*FIT, "--classes", "latin.csv"], 2, "UTF-8"),
+    "too much of T": (["transition", "describe", "strong:3:0:junk"], 2, "strong:3:0:junk"),
+    "a seed of uniform": (["transition", "describe", "uniform:3:0"], 2, "uniform:K with"),
+    "infinite to predict": (["predict", MODEL, "words_infinite.csv"], 2, "column 'length' must"),
+    "wrong delimiter, gzipped": (["fit", "s.csv.gz", "--label", "not"], 2, "--delimiter ';'"),
+    "a name twice, gzipped": (["fit", "t.csv.gz", "--label", "not"], 2, "'not' is there twice"),
+    "no gzip": (["fit", "bad.csv.gz", "--label", "not"], 2, "bad.csv.gz cannot be read"),
+    "no time": ([*FIT, "--time-limit", "0"], 2, "--time-limit"),
     "unknown data set": (["data", "verify", "minst"], 2, "Did you mean mnist?"),
 }
 
@@ -574,6 +650,7 @@ def test_a_mistake_is_one_line_with_its_exit_code_and_leaves_nothing(folder, fit
         (folder / name).write_bytes(content)
     (folder / "nothing").mkdir()
     table(5).assign(length="long").to_csv("words.csv", index=False)
+    table(5).assign(length=np.inf).to_csv("words_infinite.csv", index=False)
     before = sorted(os.listdir(folder))
     arguments = [str(fitted[0] / "model.ybar") if a == MODEL else a for a in arguments]
     done = ybar_(*arguments)

@@ -19,19 +19,20 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def target_file(path: str | os.PathLike[str]) -> Path:
+def target_file(path: str | os.PathLike[str], name: str = "path") -> Path:
     """Return the path of a file to write: no folder, but in one that exists and lets us.
 
-    A link stays a link: it is what it leads to that is written.
+    A link stays a link: it is what it leads to that is written. `name` is what the user knows the
+    path by.
     """
     target = as_path(path)
     if target.is_symlink():
         target = target.resolve()
     if target.is_dir():
-        raise IsADirectoryError(f"path must be a file; {target} is a folder. Add a file name")
+        raise IsADirectoryError(f"{name} must be a file; {target} is a folder. Add a file name")
     if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"path must lie in a folder that exists; {target.parent} does not. Make it first"
+            f"{name} must lie in a folder that exists; {target.parent} does not. Make it first"
         )
     if not _is_special(target):
         check_writable(target.parent)
@@ -41,6 +42,14 @@ def target_file(path: str | os.PathLike[str]) -> Path:
 def _is_special(target: Path) -> bool:
     """Tell whether a path is a pipe or a device, which must not be replaced by a file."""
     return target.exists() and not target.is_file()
+
+
+def check_folder(folder: Path, name: str = "path") -> None:
+    """Refuse what is not a folder, and cannot be made one, in which a file can be made."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"{name} must be a folder; {existing} is a file. Choose another")
+    check_writable(existing)
 
 
 def check_writable(folder: Path) -> None:

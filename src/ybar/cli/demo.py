@@ -20,6 +20,7 @@ def demo(
 
         from ..tool import demo as showing
 
+        showing.check(output)
         rows, kept = [], {}
 
         def keep(labels: str, model: str, clf: Any) -> None:

@@ -20,6 +20,7 @@ else:
 __all__ = ["app", "console", "examples", "one_line", "progress", "say", "show_json", "typer"]
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
+_WRONG_PATHS = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 app = typer.Typer(
     name="ybar",
@@ -70,7 +71,7 @@ def one_line() -> Iterator[None]:
             raise typer.Exit(FAILED) from None
         except (typer.Exit, typer.Abort):
             raise
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, *_WRONG_PATHS) as error:
             say(str(error))
             raise typer.Exit(USAGE) from None
         except (OSError, ImportError, RuntimeError) as error:

@@ -63,7 +63,7 @@ def fit(
         list[str] | None, typer.Option(help="Columns that are no features.")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(min=0, help="Seconds after which no candidate begins.")
+        float | None, typer.Option(help="Seconds after which no candidate begins.")
     ] = None,
     separator: Separator = "|",
     delimiter: Delimiter = None,
@@ -86,6 +86,8 @@ def fit(
             )
         if decoder not in (None, "l1", "l2", "max", "likelihood"):
             raise ValueError(f"--decoder must be l1, l2, max or likelihood; got {decoder!r}")
+        if time_limit is not None and not time_limit > 0:
+            raise ValueError(f"--time-limit must be seconds, more than 0; got {time_limit:g}")
         request = fitting.Request(
             data,
             label,
@@ -115,8 +117,8 @@ def fit(
             return
         out = console()
         out.print(_tried(account))
-        for name, why in account.told.columns.left_out.items():
-            say(f"note: column {name!r} is left out: {why}")
+        for line in account.told.columns.explain_left_out():
+            say(f"note: {line}")
         for line in [*fitting.explain(account), f"Model: {model}"]:
             out.print(line, markup=False, highlight=False, soft_wrap=True)
 

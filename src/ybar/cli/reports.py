@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from .manners import examples, one_line, say, typer
+from .models import Delimiter, OwnImageSize, Separator
 
 
 def report(
@@ -22,6 +23,9 @@ def report(
     label: Annotated[
         list[str] | None, typer.Option(help="Column of complementary labels in DATA.")
     ] = None,
+    separator: Separator = "|",
+    delimiter: Delimiter = None,
+    image_size: OwnImageSize = None,
     plan: Annotated[str, typer.Option(help="The plan that the runs of a ledger are of.")] = "paper",
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
 ) -> None:
@@ -34,7 +38,9 @@ def report(
         else:
             if data is None and (true or label):
                 raise ValueError("--true and --label are columns of DATA; name the file too")
-            request = evaluate.Request(source, data or "", tuple(label or ()), true)
+            request = evaluate.Request(
+                source, data or "", tuple(label or ()), true, separator, delimiter, image_size
+            )
             pages.of_model(request, data, output)
         say(f"page written to {output}")
 

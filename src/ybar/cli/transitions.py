@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from .manners import console, examples, one_line, say, show_json, typer
+from .models import Delimiter, Separator
 
 Spec = Annotated[
     str,
@@ -85,7 +86,12 @@ def estimate(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A table with both labels.")],
     true: Annotated[str, typer.Option(help="Column of true labels, empty where unknown.")],
     label: Annotated[list[str], typer.Option(help="Column of complementary labels.")],
-    classes: Annotated[str | None, typer.Option(help="All classes, as a,b,c.")] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="All classes, as a,b,c or a file of lines.  [default: all that occur]"),
+    ] = None,
+    separator: Separator = "|",
+    delimiter: Delimiter = None,
     output: Annotated[
         str, typer.Option("--output", "-o", help="A file, or - for standard output.")
     ] = "-",
@@ -94,7 +100,8 @@ def estimate(
     with one_line():
         from ..tool import matrices
 
-        say(matrices.estimate(data, true, label, classes, output))
+        request = matrices.Request(data, true, label, classes, separator, delimiter, output)
+        say(matrices.estimate(request))
 
 
 def register(app: typer.Typer) -> None:

@@ -16,6 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, S
 from .files import DataError
 
 _MOST_CATEGORIES = 50
+_MOST_NAMED = 5
 _MOST_WORDS = 20_000
 _TEXT_DIMENSIONS = 100
 _WORDS_OF_TEXT = 3  # on average, from which on a column of strings is text
@@ -35,6 +36,19 @@ class Columns(NamedTuple):
     def used(self) -> list[str]:
         """All features."""
         return [*self.numbers, *self.categories, *self.texts]
+
+    def explain_left_out(self) -> list[str]:
+        """Return a line for each reason, with the columns it holds for."""
+        lines = []
+        for why in dict.fromkeys(self.left_out.values()):
+            names = [repr(name) for name, reason in self.left_out.items() if reason == why]
+            listed = ", ".join(names[:_MOST_NAMED])
+            if len(names) == 1:
+                lines.append(f"column {listed} is left out: {why}")
+            else:
+                listed += ", …" if len(names) > _MOST_NAMED else ""
+                lines.append(f"{len(names)} columns are left out ({listed}): {why}")
+        return lines
 
 
 def find(frame: Any, leave_out: Sequence[str]) -> Columns:
@@ -59,11 +73,7 @@ def _place(found: Columns, name: str, column: Any) -> None:
     elif values.nunique() == 1:
         found.left_out[name] = "always the same"
     elif column.dtype.kind in "biuf":
-        if np.isinf(values.to_numpy(dtype=float)).any():
-            raise DataError(
-                f"column {name!r} must hold finite numbers or nothing; it has infinite ones. Mend "
-                "them, or say --leave-out"
-            )
+        _refuse_infinite(values, name, "Mend them, or say --leave-out")
         found.numbers.append(name)
     elif column.dtype.kind in "mM":
         found.left_out[name] = "a time; make numbers of it first"
@@ -143,13 +153,23 @@ def as_features(frame: Any, columns: Columns) -> Any:
         column = frame[name]
         if name in columns.numbers:
             if column.dtype.kind not in "biuf":
-                made[name] = _numbers(column, name)
+                made[name] = column = _numbers(column, name)
+            if column.dtype.kind == "f":
+                _refuse_infinite(column, name, "Mend them, or leave the cells empty")
         else:
             as_text = column.astype(object).where(column.notna(), None)
             made[name] = as_text.map(lambda value: "" if value is None else _name(value))
             if name in columns.categories:
                 made[name] = made[name].where(column.notna(), "(missing)")
     return frame[columns.used].assign(**made)
+
+
+def _refuse_infinite(column: Any, name: str, what_to_do: str) -> None:
+    if np.isinf(column.to_numpy(dtype=float)).any():
+        raise DataError(
+            f"column {name!r} must hold finite numbers or nothing; it has infinite ones. "
+            f"{what_to_do}"
+        )
 
 
 def _name(value: Any) -> str:

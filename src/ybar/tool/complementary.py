@@ -15,6 +15,7 @@ from .._matrix_file import read_matrix
 from .._typing import AnyArray, BoolArray, FloatArray
 from .files import DataError
 
+_NAME_CLASSES = "Name all classes with --classes"
 _FLOAT_OF_INT = re.compile(r"-?\d+\.0+")  # a whole number that gaps made a float
 
 
@@ -44,10 +45,35 @@ def as_names(column: Any) -> list[str | None]:
     values = column.tolist()
     if column.dtype.kind == "f" and all(v != v or float(v).is_integer() for v in values):
         return [None if v != v else str(int(v)) for v in values]
+    values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
+    several = [v for v in values if _is_list(v)]
+    if several:
+        raise DataError(f"{column.name!r} must hold one name in each cell; got {shown(several[0])}")
     texts = [v for v in values if isinstance(v, str)]
     if texts and all(_FLOAT_OF_INT.fullmatch(v.strip()) for v in texts):
         return [v.strip().partition(".")[0] if isinstance(v, str) else None for v in values]
     return [None if v is None or v != v else str(v).strip() for v in values]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, np.ndarray))
+
+
+def _cells(column: Any, separator: str) -> list[list[str]]:
+    """Return the names in each cell: several with a separator between, or in a list."""
+    if any(map(_is_list, column)):
+        lists = [list(v) if _is_list(v) else [] if v is None or v != v else [v] for v in column]
+        lengths = np.cumsum([len(each) for each in lists])[:-1]
+        flat = as_names(type(column)([v for each in lists for v in each], name=column.name))
+        return [[v for v in each if v] for each in np.split(np.array(flat, object), lengths)]
+    names = as_names(column)
+    return [[part.strip() for part in (name or "").split(separator)] for name in names]
+
+
+def check_separator(separator: str) -> None:
+    """Refuse a separator that separates nothing."""
+    if not separator.strip() and separator != " ":
+        raise DataError(f"--separator must be a character or more; got {separator!r}")
 
 
 def need(frame: Any, names: Sequence[str], what: str) -> None:
@@ -59,25 +85,31 @@ def need(frame: Any, names: Sequence[str], what: str) -> None:
 
 
 def read_labels(
-    frame: Any, columns: Sequence[str], classes: Sequence[str] | None, separator: str = "|"
+    frame: Any,
+    columns: Sequence[str],
+    classes: Sequence[str] | None,
+    separator: str = "|",
+    what_to_do: str = _NAME_CLASSES,
 ) -> ComplementaryLabels:
     """Return the complementary labels of a table.
 
     Parameters
     ----------
     columns : sequence of str
-        Each cell holds a class, several with a separator between, or nothing.
+        Each cell holds a class, several with a separator between or in a list, or nothing.
     classes : sequence of str, optional
         All classes; by default those that occur.
+    what_to_do : str
+        Said where a label is none of the classes.
     """
     need(frame, columns, "--label")
-    cells = [(row, name) for column in columns for row, name in enumerate(as_names(frame[column]))]
+    check_separator(separator)
     pairs = [
-        (row, part.strip())
-        for row, name in cells
-        if name is not None
-        for part in name.split(separator)
-        if part.strip()
+        (row, name)
+        for column in columns
+        for row, names in enumerate(_cells(frame[column], separator))
+        for name in names
+        if name
     ]
     found = sorted({name for _, name in pairs}, key=natural)
     names = list(classes) if classes is not None else found
@@ -86,12 +118,12 @@ def read_labels(
         row = next(row for row, name in pairs if name == unknown[0])
         raise DataError(
             f"labels must be among the classes {', '.join(names[:20])}; got {shown(unknown[0])} "
-            f"in row {row + 1}. Name all classes with --classes"
+            f"in row {row + 1}. {what_to_do}"
         )
     if len(names) < 2:
         raise DataError(
-            f"there must be at least 2 classes; got {shown(names)} in {', '.join(columns)}. Name "
-            "all classes with --classes"
+            f"there must be at least 2 classes; got {shown(names)} in {', '.join(columns)}. "
+            f"{what_to_do}"
         )
     mask = np.zeros((len(frame), len(names)), dtype=bool)
     if pairs:
@@ -108,6 +140,12 @@ def read_labels(
     return ComplementaryLabels(mask, names)
 
 
+def classes_of_both(frame: Any, columns: Sequence[str], true: str, separator: str) -> list[str]:
+    """Return all classes that occur as a complementary label or as a true one."""
+    found = read_labels(frame, columns, None, separator)
+    return sorted({*found.classes, *filter(None, as_names(frame[true]))}, key=natural)
+
+
 def natural(name: str) -> tuple[int, float, str]:
     """Sort numbers as numbers, before other names."""
     try:
@@ -121,18 +159,28 @@ def split_names(given: str | None) -> list[str] | None:
     if given is None:
         return None
     path = Path(given)
-    is_file = "," not in given and path.suffix in (".txt", ".csv") and path.is_file()
-    text = path.read_text("utf-8-sig") if is_file else given.replace(",", "\n")
+    if "," not in given and path.is_file():
+        try:
+            text = path.read_text("utf-8-sig")
+        except ValueError as error:
+            raise DataError(f"--classes must be a file of UTF-8 text; {given}: {error}") from error
+    else:
+        text = given.replace(",", "\n")
     names = [line.strip() for line in text.splitlines() if line.strip()]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise DataError(f"--classes must name each class once; {shown(twice[0])} is there twice")
     if len(names) < 2:
-        raise DataError(f"--classes must name at least 2 classes, as in a,b,c; got {shown(given)}")
+        raise DataError(
+            f"--classes must name at least 2 classes, as a,b,c or as the lines of a file; got "
+            f"{shown(given)}"
+        )
     return names
 
 
-def matrix_for(given: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:
+def matrix_for(
+    given: str, frame: Any, y_comp: ComplementaryLabels, what_to_do: str = _NAME_CLASSES
+) -> tuple[FloatArray, str]:
     """Return T for the classes of the labels, and in words where it comes from.
 
     Parameters
@@ -154,7 +202,7 @@ def matrix_for(given: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[Flo
     if len(T) != n_classes:
         raise DataError(
             f"{given} must have a row for each of the {n_classes} classes "
-            f"{', '.join(y_comp.classes[:20])}; it has {len(T)}. Name all classes with --classes"
+            f"{', '.join(y_comp.classes[:20])}; it has {len(T)}. {what_to_do}"
         )
     if names is not None:
         if set(names) != set(y_comp.classes):

@@ -85,7 +85,9 @@ def by_complementary(
 ) -> dict[str, Any]:
     """Return SCEL, that of the best constant guess, and URE."""
     classes = [str(name) for name in model.classes_]
-    mask: BoolArray = complementary.read_labels(frame, columns, classes, separator).mask
+    mask: BoolArray = complementary.read_labels(
+        frame, columns, classes, separator, "The model knows no others"
+    ).mask
     rows = np.flatnonzero(mask.any(axis=1))
     labelled, mask = frame.iloc[rows], mask[rows]
     losses = candidates.losses_of(model.predict_complementary_proba(labelled), mask)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import csv
+import gzip
 import io
+import lzma
 import sys
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ IMAGE_SIZE = 28
 
 _MOST_IMAGE_PIXELS = 50_000_000
 _SNIFFED = 64 * 1024
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 class DataError(ValueError):
@@ -92,7 +97,7 @@ def chunks(
 
 def _suffix(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz", ".zst"):
+    if suffixes and suffixes[-1] in _OPENERS:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
@@ -120,10 +125,8 @@ def _read_delimited(
 ) -> Iterator[Any]:
     pandas = require("pandas", "data", "reading a table")
     name = "standard input" if source == "-" else source
-    given: Any = sys.stdin.buffer if source == "-" else source
-    if source != "-":
-        _look(Path(source), delimiter)
-    with _refusing(name):
+    with _refusing(name), _opened(source) as given:
+        _look(given, name, delimiter)
         # Classes named NA or None are classes; only what is empty is missing.
         settings: dict[str, Any] = {
             "sep": delimiter,
@@ -144,36 +147,49 @@ def _read_delimited(
                     yield _checked(frame, name)
 
 
-def _look(path: Path, delimiter: str) -> None:
+@contextlib.contextmanager
+def _opened(source: str) -> Iterator[Any]:
+    """Open a file, compressed or not, or standard input, so that its start can be looked at."""
+    if source == "-":
+        given: Any = sys.stdin.buffer
+        file = io.BufferedReader(given, _SNIFFED)
+        try:
+            yield file
+        finally:
+            file.detach()  # standard input stays open
+        return
+    opener: Any = _OPENERS.get(Path(source).suffix.lower(), open)
+    with opener(source, "rb") as raw, io.BufferedReader(raw, _SNIFFED) as file:
+        yield file
+
+
+def _look(file: Any, name: str, delimiter: str) -> None:
     """Refuse what is no text, or is delimited by something else, before all of it is read."""
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty. It must have a line of column names, then rows")
-    if path.suffix.lower() not in DELIMITED:
-        return  # compressed
-    with path.open("rb") as file:
-        start = file.read(_SNIFFED)
+    start = file.peek(_SNIFFED)
     if b"\0" in start:
-        raise DataError(f"{path} is not text: it has bytes of 0. Is it another kind of file?")
-    lines = start.decode("utf-8-sig", "replace").splitlines()
+        raise DataError(f"{name} is not text: it has bytes of 0. Is it another kind of file?")
+    lines = start.decode("utf-8-sig", "replace").splitlines(keepends=True)
     if not lines:
-        raise DataError(f"{path} is empty. It must have a line of column names, then rows")
+        raise DataError(f"{name} is empty. It must have a line of column names, then rows")
     first = lines[0]
     names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
-    twice = [name for name in names if name and names.count(name) > 1]
+    if not first.endswith(("\n", "\r")):
+        names = names[:-1]  # the last one may go on
+    twice = [each for each, times in Counter(names).items() if each and times > 1]
     if twice:  # pandas would number them
-        raise DataError(f"{path} must name each column once; {twice[0]!r} is there twice")
+        raise DataError(f"{name} must name each column once; {twice[0]!r} is there twice")
     if delimiter not in first:
         others = [other for other in (";", "\t", "|", ",") if other in first]
         if others:
             raise DataError(
-                f"{path} has no {delimiter!r} in its first line, but {others[0]!r}. If that is "
+                f"{name} has no {delimiter!r} in its first line, but {others[0]!r}. If that is "
                 f"what is between its cells, say so: --delimiter {others[0]!r}"
             )
 
 
 def _checked(frame: Any, source: str) -> Any:
     frame.columns = [str(name) for name in frame.columns]
-    twice = [name for name in frame.columns if list(frame.columns).count(name) > 1]
+    twice = [name for name, times in Counter(frame.columns).items() if times > 1]
     if twice:
         raise DataError(f"{source} must name each column once; {twice[0]!r} is there twice")
     if not len(frame):
@@ -199,6 +215,8 @@ def _read_npz(path: Path) -> Any:
         for name, array in arrays.items():
             if not array.ndim:
                 continue
+            if array.dtype.kind == "S":
+                array = np.char.decode(array, "utf-8", "replace")
             flat = array.reshape(len(array), -1)
             names = [name] if array.ndim == 1 else [f"{name}{i}" for i in range(flat.shape[1])]
             parts.append(pandas.DataFrame(flat, columns=names))
@@ -243,7 +261,7 @@ def output(target: str) -> Iterator[io.TextIOBase]:
         yield sys.stdout  # type: ignore[misc]
         sys.stdout.flush()
         return
-    with whole_file(target_file(target)) as file:
+    with whole_file(target_file(target, "--output")) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         yield text
         text.flush()

@@ -107,7 +107,8 @@ def read(request: Request) -> tuple[Any, Told, str]:
     )
     given = complementary.split_names(request.classes)
     if given is None and true:
-        given = _with_true_classes(frame, request, true[0])
+        complementary.need(frame, true, "--transition estimate:")
+        given = complementary.classes_of_both(frame, request.label, true[0], request.separator)
     if given is None and request.transition not in ("uniform", *true):
         given = _of_matrix(request.transition)
     found = complementary.read_labels(frame, request.label, given, request.separator)
@@ -115,14 +116,6 @@ def read(request: Request) -> tuple[Any, Told, str]:
     used = columns.find(frame, [*request.label, *true, *request.leave_out, *_of_images(frame)])
     T, source = complementary.matrix_for(request.transition, frame, found)
     return frame, Told(used, found, T, request.seed, request.decoder), source
-
-
-def _with_true_classes(frame: Any, request: Request, column: str) -> list[str]:
-    """Return all classes that occur as either label."""
-    complementary.need(frame, [column], "--transition estimate:")
-    found = complementary.read_labels(frame, request.label, None, request.separator)
-    true = {name for name in complementary.as_names(frame[column]) if name}
-    return sorted({*found.classes, *true}, key=complementary.natural)
 
 
 def _of_matrix(given: str) -> list[str] | None:
@@ -141,7 +134,7 @@ def fit(request: Request, tell: Callable[[Tried], Any] = lambda _: None) -> Acco
     """Read, try the candidates, fit the best one to all rows and write the model."""
     if request.model == "-":
         raise files.DataError("--model must be a file; a model cannot go to standard output")
-    target = target_file(request.model)
+    target = target_file(request.model, "--model")
     frame, told, source = read(request)
     started = time.monotonic()
     tried = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,18 @@ def read(given: str) -> Matrix:
     kind, *numbers = given.split(":")
     if kind in ("uniform", "weak", "strong") and not Path(given).is_file():
         try:
-            n_classes, seed = int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0
-        except (ValueError, IndexError):
+            n_classes, *seed = map(int, numbers)
+            if len(seed) > (kind != "uniform"):
+                raise ValueError
+        except ValueError:
+            allowed = "uniform:K" if kind == "uniform" else f"{kind}:K or {kind}:K:SEED"
             raise DataError(
-                f"T must be a file, or {kind}:K with a number of classes; got {shown(given)}"
+                f"T must be a file, or {allowed} with a number of classes; got {shown(given)}"
             ) from None
         if kind == "uniform":
             return Matrix(transition.uniform(n_classes), None)
         maker = transition.weak if kind == "weak" else transition.strong
-        return Matrix(maker(n_classes, seed), None)
+        return Matrix(maker(n_classes, *(seed or [0])), None)
     if not Path(given).is_file():
         raise DataError(
             "T must be the path of a CSV file, or uniform:K, weak:K or strong:K with a number of "
@@ -120,7 +124,7 @@ def heat_map(matrix: Matrix) -> Any:
 
 def write_picture(matrix: Matrix, path: Path) -> None:
     """Write a heat map to a file, whole or not at all."""
-    target = target_file(path)
+    target = target_file(path, "--output")
     if target.suffix not in _PICTURES:
         raise DataError(f"--output must end in {', '.join(_PICTURES)}; got {shown(target.name)}")
     from ..displays import TransitionDisplay
@@ -147,16 +151,28 @@ def _write(T: FloatArray, names: list[str], output: str) -> None:
         out.write(as_csv(T, names))
 
 
-def estimate(data: str, true: str, label: Sequence[str], classes: str | None, output: str) -> str:
+@dataclass(frozen=True)
+class Request:
+    """What ``ybar transition estimate`` was asked for."""
+
+    data: str
+    true: str
+    label: Sequence[str]
+    classes: str | None = None
+    separator: str = "|"
+    delimiter: str | None = None
+    output: str = "-"
+
+
+def estimate(request: Request) -> str:
     """Write the T that rows with both labels tell of, and return in words how it was found."""
-    frame = files.read(data, as_text=[true, *label])
+    true, label = request.true, request.label
+    frame = files.read(request.data, delimiter=request.delimiter, as_text=[true, *label])
     complementary.need(frame, [true], "--true")
-    given = complementary.split_names(classes)
+    given = complementary.split_names(request.classes)
     if given is None:
-        found = complementary.read_labels(frame, label, None)
-        both = {*found.classes, *(name for name in complementary.as_names(frame[true]) if name)}
-        given = sorted(both, key=complementary.natural)
-    read_ = complementary.read_labels(frame, label, given)
-    T, source = complementary.matrix_for(f"estimate:{true}", frame, read_)
-    _write(T, read_.classes, output)
+        given = complementary.classes_of_both(frame, label, true, request.separator)
+    found = complementary.read_labels(frame, label, given, request.separator)
+    T, source = complementary.matrix_for(f"estimate:{true}", frame, found)
+    _write(T, found.classes, request.output)
     return source

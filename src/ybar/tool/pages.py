@@ -21,6 +21,7 @@ from ..report import (
     write,
 )
 from . import evaluate, predict
+from .files import DataError
 from .model import TableClassifier
 from .pictures import square
 
@@ -29,7 +30,7 @@ LEDGERS = (".sqlite", ".csv", ".parquet")
 
 def of_model(request: evaluate.Request, data: str | None, output: Path) -> None:
     """Write the page of a model, with what the labels of a table say of it."""
-    target = target_file(output)
+    target = target_file(output, "--output")
     model = predict.load(request.model)
     found = None if data is None else evaluate.evaluate(request)
     write(model_page(model, found), target)
@@ -39,7 +40,9 @@ def of_ledger(source: str, plan_source: str, output: Path) -> None:
     """Write the page of the runs of a ledger, or of an export of one."""
     from ..experiments import outputs, plan_file, transfer
 
-    target = target_file(output)
+    target = target_file(output, "--output")
+    if not Path(source).is_file():
+        raise DataError(f"SOURCE must be a ledger or its export; {source} is no file")
     plan = plan_file.read(plan_source)
     entries = transfer.read(source)
     write(outputs.page(entries, plan), target)

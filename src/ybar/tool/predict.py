@@ -34,7 +34,11 @@ class Request:
 
 def load(path: str) -> TableClassifier:
     """Return a model that ``ybar fit`` wrote."""
-    model = persistence.load(Path(path))
+    source = Path(path)
+    if not source.is_file():
+        what = "is a folder" if source.is_dir() else "does not exist"
+        raise DataError(f"MODEL must be a file that ybar fit wrote; {path} {what}. Check the path")
+    model = persistence.load(source)
     if not isinstance(model, TableClassifier):
         raise DataError(
             f"{path} must be a model that ybar fit wrote; it holds a {type(model).__name__}. Load "

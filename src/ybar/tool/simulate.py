@@ -48,7 +48,7 @@ def matrix_of(given: str, classes: list[str], rng: np.random.Generator) -> Float
             "--transition must be uniform, weak, strong or the path of a CSV file; got "
             f"{shown(given)}"
         )
-    return complementary.matrix_for(given, None, nobody)[0]
+    return complementary.matrix_for(given, None, nobody, "The data has no others")[0]
 
 
 def simulate(request: Request) -> dict[str, Any]:
@@ -73,11 +73,18 @@ def simulate(request: Request) -> dict[str, Any]:
     classes = sorted({str(name) for name in true}, key=complementary.natural)
     if len(classes) < 2:
         raise DataError(f"{request.target} must hold at least 2 classes; got {shown(classes)}")
+    complementary.check_separator(request.separator)
+    split = [name for name in classes if request.separator in name]
+    if split:
+        raise DataError(
+            f"--separator must not occur in a class; {shown(split[0])} has {request.separator!r}. "
+            "Choose another"
+        )
     if request.labels < 1:
         raise DataError(f"--labels must be at least 1; got {request.labels}")
     matrix_target = None
     if request.write_transition is not None:
-        matrix_target = target_file(request.write_transition)
+        matrix_target = target_file(request.write_transition, "--write-transition")
     T = matrix_of(request.transition, classes, rng)
     at = {name: i for i, name in enumerate(classes)}
     y = np.array([at[str(name)] for name in true])
