@@ -387,6 +387,14 @@ def test_transition_matrices_are_described_drawn_compared_made_and_estimated(fol
     assert done.stdout.startswith(",bird,cat,dog\n")
 
 
+def test_a_matrix_may_come_from_standard_input():
+    made = ybar_("transition", "make", "strong:3", "--noise", "0.1").stdout
+    assert ybar_("transition", "describe", "-", stdin=made).exit_code == 0
+    done = ybar_("transition", "describe", "-", stdin="a,b\n")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("ybar: standard input must hold a transition matrix")
+
+
 def test_names_that_look_like_markup_are_shown_as_they_are(folder):
     Path("T.csv").write_text(",[/b],[red]a\n[/b],0,1\n[red]a,1,0\n")
     done = ybar_("transition", "draw", "T.csv")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from . import transition
 from ._checks import shown
@@ -23,10 +24,21 @@ class Matrix(NamedTuple):
     classes: list[str] | None
 
 
-def read_matrix(path: str | Path) -> Matrix:
-    """Return the matrix of a CSV file: K rows of K numbers, with or without names around them."""
+def read_matrix(source: str | Path | TextIO, path: str | None = None) -> Matrix:
+    """Return the matrix of a CSV file: K rows of K numbers, with or without names around them.
+
+    Parameters
+    ----------
+    source : path or open file
+    path : str, optional
+        What the file is called in messages.
+    """
+    path = str(source) if path is None else path
     try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        with contextlib.ExitStack() as stack:
+            file = source
+            if isinstance(file, (str, Path)):
+                file = stack.enter_context(Path(file).open(newline="", encoding="utf-8-sig"))
             rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
     except OSError as error:
         raise MatrixError(f"{path} cannot be read ({error.strerror}). Check the path") from error
@@ -42,7 +54,7 @@ def read_matrix(path: str | Path) -> Matrix:
         )
     names = across or down
     try:
-        T = transition.check([[float(cell) for cell in row] for row in rows], name=str(path))
+        T = transition.check([[float(cell) for cell in row] for row in rows], name=path)
     except (ValueError, TypeError) as error:
         raise MatrixError(
             f"{path} must hold a transition matrix, a row for each class: {error}"

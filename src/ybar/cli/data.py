@@ -14,6 +14,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 sets = typer.Typer(
     help="The data sets that ybar knows: MNIST, Fashion-MNIST, KMNIST; digits come with it.",
     no_args_is_help=True,
+    epilog=examples("ybar data list", "ybar data fetch kmnist", "ybar data verify"),
     rich_markup_mode=None,
 )
 

@@ -11,7 +11,9 @@ from .models import Delimiter, Separator
 Spec = Annotated[
     str,
     typer.Argument(
-        metavar="T", help="A CSV file, or uniform:K, weak:K or strong:K (also strong:K:SEED)."
+        metavar="T",
+        help="A CSV file (- for standard input), or uniform:K, weak:K or strong:K (also "
+        "strong:K:SEED).",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -20,6 +22,11 @@ transitions = typer.Typer(
     help="Transition matrices: T[y, k] is the probability that class k is named of an example of "
     "class y.",
     no_args_is_help=True,
+    epilog=examples(
+        "ybar transition describe strong:10",
+        "ybar transition draw T.csv -o T.png",
+        "ybar transition make strong:3 --noise 0.1 | ybar transition compare uniform:3 -",
+    ),
     rich_markup_mode=None,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,12 @@ _SHADES = " ░▒▓█"
 
 
 def read(given: str) -> Matrix:
-    """Return the matrix of a CSV file, or of ``uniform:K``, ``weak:K`` or ``strong:K[:SEED]``."""
+    """Return the matrix of a CSV file, or of ``uniform:K``, ``weak:K`` or ``strong:K[:SEED]``.
+
+    ``-`` is standard input.
+    """
+    if given == "-":
+        return read_matrix(sys.stdin, "standard input")
     kind, *numbers = given.split(":")
     if kind in ("uniform", "weak", "strong") and not Path(given).is_file():
         try:
