@@ -164,9 +164,9 @@ def test_a_ledger_that_cannot_be_made(tmp_path):
         Ledger(tmp_path / "no" / "x.sqlite")
     with pytest.raises(IsADirectoryError, match="is a folder"):
         Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="does not"):
+    with pytest.raises(FileNotFoundError, match="does not"):
         Ledger(tmp_path / "x.sqlite", write=False)
-    with pytest.raises(LedgerError, match="cannot be used"):
+    with pytest.raises(OSError, match="/proc must be a folder that can be written to"):
         Ledger("/proc/x.sqlite")  # where not even root may write
     assert os.listdir(tmp_path) == []
 
@@ -284,7 +284,7 @@ def test_what_is_no_export_is_refused(ledger, tmp_path, name):
     (tmp_path / name).write_text("a,b\n1,2\n")
     with pytest.raises(LedgerError):
         transfer.merge(ledger, tmp_path / name)
-    with pytest.raises(LedgerError, match="does not"):
+    with pytest.raises(FileNotFoundError, match="does not"):
         transfer.merge(ledger, tmp_path / "missing.csv")
 
 

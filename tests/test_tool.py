@@ -410,7 +410,7 @@ def test_bytes_are_names(folder):
 
 
 def test_a_line_of_names_may_be_longer_than_what_is_looked_at(folder):
-    names = [f"column {i}" for i in range(20_000)]
+    names = [f"column {i}" for i in range(7_000)]
     Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
     assert list(files.read("wide.csv").columns) == names
 

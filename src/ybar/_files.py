@@ -44,12 +44,14 @@ def _is_special(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def check_folder(folder: Path, name: str = "path") -> None:
-    """Refuse what is not a folder, and cannot be made one, in which a file can be made."""
+def target_folder(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """Return the path of a folder to write to, which may have to be made first."""
+    folder = as_path(path)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         raise NotADirectoryError(f"{name} must be a folder; {existing} is a file. Choose another")
     check_writable(existing)
+    return folder
 
 
 def check_writable(folder: Path) -> None:

@@ -126,9 +126,9 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str], *, write: bool = True) -> None:
         self.path = as_path(path)
         if write:
-            target_file(self.path)
+            target_file(self.path, "ledger")
         elif not self.path.is_file():
-            raise LedgerError(f"ledger must be a file that exists; {self.path} does not")
+            raise FileNotFoundError(f"ledger must be a file that exists; {self.path} does not")
         self.owner = f"{self.path.name}.{uuid.uuid4().hex[:12]}.lock"
         self._lock: io.IOBase | None = None
         with self._errors():

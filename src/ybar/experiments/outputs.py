@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._extras import require
-from .._files import check_writable, write_whole
+from .._files import target_folder, write_whole
 from .._text import file_name, markdown, plain
 from ..report import Page
 from ..report import write as write_page
@@ -35,14 +35,7 @@ def check_folder(folder: Path) -> None:
     """Make the folder, or refuse what cannot be done, before anything is run."""
     for name in ("matplotlib", "jinja2"):
         require(name, "report", "the figures and the page")
-    try:
-        (folder / "figures").mkdir(parents=True, exist_ok=True)
-        check_writable(folder)
-    except OSError as error:
-        raise OSError(
-            f"output must be a folder that can be written to; {folder} cannot "
-            f"({error.strerror or error}). Choose another with --output"
-        ) from error
+    (target_folder(folder, "--output") / "figures").mkdir(parents=True, exist_ok=True)
 
 
 def write(

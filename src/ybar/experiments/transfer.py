@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from .. import _text as text
 from .._checks import shown
 from .._extras import require
-from .._files import as_path, check_writable, target_file, write_whole
+from .._files import as_path, target_file, write_whole
 from . import plan
 from .ledger import Entry, Ledger, LedgerError
 
@@ -41,12 +41,11 @@ def export(entries: Sequence[Entry], path: str | os.PathLike[str]) -> None:
 
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Return the path of an export, or refuse what cannot be one before anything is run."""
-    target = target_file(path)
+    target = target_file(path, "export")
     if target.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"path must end in .csv or .parquet; got {shown(target.name)}")
+        raise ValueError(f"export must end in .csv or .parquet; got {shown(target.name)}")
     if target.suffix == ".parquet":
         require("pyarrow", "data", "an export to Parquet")
-    check_writable(target.parent)
     return target
 
 
@@ -64,7 +63,7 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
     """Return the runs of a ledger, or of an export of one, each with its hash checked."""
     source = as_path(path)
     if not source.is_file():
-        raise LedgerError(f"ledger must be a file that exists; {source} does not")
+        raise FileNotFoundError(f"ledger must be a file that exists; {source} does not")
     if source.suffix == ".csv":
         return _checked(source, _read_csv(source))
     if source.suffix == ".parquet":

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from .. import datasets, labels, metrics, transition
 from .._extras import require
-from .._files import check_folder
+from .._files import target_folder
 from .._typing import FloatArray, IntArray
 from ..boosting import CPEBoostingClassifierCV
 from ..classifiers import CPEClassifier
@@ -231,7 +231,7 @@ def examples(data: Bunch, y_comp: IntArray, predicted: IntArray) -> Any:
 
 def check(folder: Path) -> None:
     """Refuse a folder that the page cannot be written to, before anything is fitted."""
-    check_folder(folder, "--output")
+    target_folder(folder, "--output")
 
 
 def write(rows: list[Row], shown: Any, folder: Path) -> Path:
