@@ -106,6 +106,24 @@ def test_the_loop_takes_the_steps_of_the_plain_one(sizes, method, weighted, job)
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=2e-5)
 
 
+def test_a_noise_level_that_is_given_is_moved_by_nothing_else(job):
+    X, training, _, T, _ = job
+    recipe = Recipe(max_epochs=4, batch_size=20, weight_averaging=0.9)
+    runs = [Run(losses.METHODS["cpe-n"], rate) for rate in (0.01, 0.01)]
+    stack = Stack(Dense((64, 10), [0, 1]), runs, log_of(T), recipe)
+    generator, given = np.random.default_rng(3), None
+    for epoch in train(stack, Rows(X, CPU), training, recipe, generator, threading.Event()):
+        for run, level in enumerate((0.3, 0.6)):
+            expected = transition.with_uniform_noise(T, level)
+            if given is not None:
+                np.testing.assert_allclose(stack.objective.transition(run), expected, atol=1e-6)
+            elif epoch.epoch == 2:
+                assert np.abs(stack.objective.transition(run) - expected).max() > 0.01
+                stack.objective.give_noise()
+                stack.set_noise(run, level)
+        given = True if epoch.epoch >= 2 else None
+
+
 def test_a_module_goes_the_way_of_the_dense_network_that_it_is(job):
     X, training, _, T, _ = job
     recipe = Recipe(max_epochs=3, batch_size=110, weight_decay=1e-2, weight_averaging=0.9)

@@ -57,8 +57,6 @@ class Objective:
     ----------
     learned : list
         Each run's parameters of T, with ``.grad``, or None: views of those of its method.
-    noise_is_given : bool
-        Whether the noise level is found elsewhere (by held-out labels) and not by gradients.
     shares : Tensor or None
         Share of each complementary label among all that are trained on; None takes the batch's.
         Methods of a whole batch need it: shares of a batch are so noisy that they rule the loss.
@@ -72,7 +70,6 @@ class Objective:
         self.learned: list[Tensor | None] = [None] * len(runs)
         self.shares: Tensor | None = None
         self.n_labels = 1
-        self.noise_is_given = False
         self.patterns: tuple[Tensor, Tensor, Tensor] | None = None
         self.parts = []
         for method in dict.fromkeys(run.method for run in runs):
@@ -105,6 +102,16 @@ class Objective:
             for a in (patterns.log_rest, patterns.counts, fixed.T)
         )
         self.patterns = log_rest, counts, columns
+
+    def give_noise(self) -> None:
+        """Leave the noise level to whoever sets it: no gradient moves it any more."""
+        for part in self.parts:
+            if part.method.learns == "noise":
+                part.slope = None
+                for run in part.runs:
+                    learned = self.learned[run]
+                    if learned is not None:
+                        learned.grad = None  # the optimiser passes it over
 
     def transition(self, run: int) -> FloatArray:
         """Return T as a run has it now."""
@@ -151,11 +158,7 @@ class Objective:
                 torch.arange(len(y_comp), device=log_T.device),
             )
         classes_first, fixed = logits.transpose(-1, -2), log_T.detach()
-        if (
-            own is not None
-            and part.slope is not None
-            and not (self.noise_is_given and method.learns == "noise")
-        ):
+        if own is not None and part.slope is not None:
             at_T = gradients.at_transition(classes_first, y_comp, fixed, weight)
             (slope,) = torch.autograd.grad(log_T, own, at_T)
             torch.div(slope, len(y_comp), out=part.slope)

@@ -148,7 +148,7 @@ def follow(
             # Trained with once p is about something: an unsure p explains any noise, and without
             # noise in T it would have to stay unsure.
             if noise and epoch.epoch * epoch.batches >= _STEPS_BEFORE_NOISE:
-                stack.objective.noise_is_given = True
+                stack.objective.give_noise()
                 for run, level in noise.items():
                     stack.set_noise(run, level.estimate)
             own = [stack.objective.transition(run) for run in range(len(records))]
