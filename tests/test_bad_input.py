@@ -841,7 +841,7 @@ CASES = [
     pytest.param(
         lambda: labels.draw(["cat", "dog"], U),
         ValueError,
-        ["y must hold class indices 0..2 as integers", "Pass classes="],
+        ["y must hold class indices 0..2 as integers", "labels.draw takes classes="],
         id="draw-y-names-without-classes",
     ),
     pytest.param(
@@ -1605,6 +1605,57 @@ PASSED_ON = [
         ValueError,
         ["feature names should match", "- e", "- d"],
         id="knn-predict-feature-names",
+    ),
+]
+
+CASES += [
+    pytest.param(
+        lambda: transition.from_counts(pd.crosstab(pd.Series(list("aabbcc")), list("bcdcdb"))),
+        ValueError,
+        ["counts must have the same classes", "['a', 'b', 'c'] and ['b', 'c', 'd']", "reindex"],
+        id="counts-of-other-names",
+    ),
+    pytest.param(
+        lambda: transition.check(pd.DataFrame(U, index=list("abc"), columns=list("cba"))),
+        ValueError,
+        ["T must have the same classes", "['a', 'b', 'c'] and ['c', 'b', 'a']"],
+        id="T-of-other-names",
+    ),
+    pytest.param(
+        lambda: metrics.scel([[0], [1, 2]], [[0.5, 0.5]] * 2),
+        ValueError,
+        ["y_comp must hold class indices 0..1", "differ in length"],
+        id="scel-ragged",
+    ),
+    pytest.param(
+        lambda: transition.estimate([0, 1, 2], [[1], [0, 2], [1]]),
+        ValueError,
+        ["y_comp must hold one complementary label a row", "differ in length"],
+        id="estimate-ragged",
+    ),
+    pytest.param(
+        lambda: labels.encode(pd.cut([1, 2, 3], 2)),
+        ValueError,
+        ["y must hold a number or a string", "Interval"],
+        id="labels-intervals",
+    ),
+    pytest.param(
+        lambda: transition.credible_intervals([0, 1], [1, 0], smoothing=1e-20),
+        ValueError,
+        ["smoothing must be at least 1e-06", "got 1e-20", "1/K"],
+        id="intervals-tiny-smoothing",
+    ),
+    pytest.param(
+        lambda: metrics.one_standard_error([2, 1], [np.inf, 0.1]),
+        ValueError,
+        ["std_error must be finite", "got inf"],
+        id="one-standard-error-infinite",
+    ),
+    pytest.param(
+        lambda: metrics.error_bound([0, 1, 2], U, U, distance="mahalanobis"),
+        ValueError,
+        ["distance must be", "needs no variances", "'mahalanobis'"],
+        id="bound-distance-with-variances",
     ),
 ]
 

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ybar import CPEKNeighborsClassifierCV, calibration, datasets, decode, labels, transition
+from ybar import (
+    CPEKNeighborsClassifierCV,
+    calibration,
+    datasets,
+    decode,
+    labels,
+    metrics,
+    transition,
+)
 from ybar.labels import Evidence
 
 K = 4
@@ -69,6 +77,18 @@ def test_it_is_the_minimum_of_scel():
 
     levels = np.exp(np.linspace(np.log(0.05), np.log(20), 2001))
     assert slow(found) <= min(map(slow, levels)) + 1e-9
+
+
+@pytest.mark.parametrize("small", [1e-18, 1e-40, 1e-200])
+def test_a_power_too_small_for_a_float_is_not_taken_for_none(small):
+    unsure, sure = [0.4, 0.3, 0.3], [1 - 2 * small, small, small]
+    p = np.array([unsure] * 990 + [sure] * 10)
+    y_comp = np.r_[np.tile([1, 2], 495), np.zeros(10, int)]  # what was sure was wrong
+    T = transition.uniform(3)
+    found = calibration.fit_temperature(y_comp, p, T)
+    scel = [metrics.scel(y_comp, calibration.temper(p, t) @ T) for t in (0.5, 1, found)]
+    assert found > 1
+    assert scel[2] < min(scel[:2])
 
 
 def test_the_calibration_error_is_that_of_the_textbook():

@@ -587,7 +587,7 @@ BAD = {
     ),
     "an error below 0": (
         lambda: metrics.one_standard_error([2.1, 2.0], [0.1, -0.2]),
-        "std_error must not be negative; got -0.2",
+        "NaN where it is unknown; got -0.2",
     ),
     "no order": (
         lambda: metrics.one_standard_error([2.1, 2.0], [0.1, 0.1], complexity=[1, math.nan]),

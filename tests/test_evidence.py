@@ -132,6 +132,19 @@ def test_rows_can_be_taken_as_scikit_learn_takes_them(T, mask):
         found[0, 1]
 
 
+def test_rows_that_were_left_behind_do_not_matter():
+    y = np.arange(30) % 3
+    parts = [Evidence.ordinary(y, classes=3), Evidence.complementary(y, "uniform", classes=3)]
+    both = Evidence.concatenate(parts)
+    assert both.labels() is None
+    np.testing.assert_array_equal(both[30:].labels(), y)
+
+
+def test_whole_floats_are_indices_as_well():
+    found = Evidence.complementary([0.0, 1.0], transition.strong(3, 0))
+    np.testing.assert_array_equal(found.classes, [0, 1, 2])
+
+
 def test_labels_come_back_where_there_is_nothing_else(T, mask):
     y_comp = np.array([0, 3, 1])
     np.testing.assert_array_equal(Evidence.complementary(y_comp, T).labels(), y_comp)
@@ -144,14 +157,14 @@ def test_labels_come_back_where_there_is_nothing_else(T, mask):
 WRONG = {
     "T in another order": (
         lambda: Evidence.complementary(
-            ["ant"], pd.DataFrame(transition.uniform(4), NAMES[::-1], NAMES), classes=NAMES
+            ["ant"], pd.DataFrame(transition.uniform(4), NAMES[::-1], NAMES[::-1]), classes=NAMES
         ),
         "T must have its index named and ordered as classes",
     ),
     "T of an annotator in another order": (
         lambda: Evidence.complementary(
             ["ant"],
-            {"a": pd.DataFrame(transition.uniform(4), NAMES, NAMES[::-1])},
+            {"a": pd.DataFrame(transition.uniform(4), columns=NAMES[::-1])},
             annotator=["a"],
             classes=NAMES,
         ),
@@ -260,6 +273,18 @@ WRONG = {
             [0, 1], {"a": transition.uniform(3)}, annotator=[["a"], ["a", "b"]]
         ),
         "annotator must hold one name a row",
+    ),
+    "one label for all": (
+        lambda: Evidence.complementary(["x", "x"]),
+        "at least 2 classes; got only 'x'",
+    ),
+    "None for parts": (
+        lambda: Evidence.concatenate(None),
+        "parts must be a list of Evidence; got None",
+    ),
+    "scel of nothing": (
+        lambda: metrics.scel(Evidence.nothing(2, classes=2), [[0.5, 0.5]] * 2),
+        "y_comp must say something of some row",
     ),
     "annotators in a column": (
         lambda: Evidence.complementary([0], {"a": transition.uniform(3)}, annotator=[["a"]]),

@@ -104,6 +104,20 @@ def test_enforceable_means_that_a_distribution_lies_below_the_columns_noise_or_n
     assert (_menus(transition.with_uniform_noise(T, level)) is not None) == (room > 1)
 
 
+def test_noise_in_a_design_leaves_its_menus_and_other_wrong_labels_leave_none():
+    clean = transition.from_menus(np.roll(np.eye(5), 1, axis=1))
+    noisy = transition.with_uniform_noise(clean, 0.3)
+    uneven = transition.uniform(5)
+    uneven[0] = [0.2, 0.2, 0.2, 0.2, 0.2]
+    designs = {"clean": clean, "noisy": noisy, "uneven": uneven}
+    found = {design.name: design for design in transition.plan(5, designs=designs).designs}
+    np.testing.assert_allclose(found["noisy"].menus, found["clean"].menus, atol=1e-12)
+    assert found["noisy"].enforceable
+    assert not found["uneven"].enforceable
+    assert found["uneven"].menus is None
+    assert ".menus" not in found["uneven"].how
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 10, 25])
 def test_uniform_and_cycle_can_be_enforced_and_few_labels_a_class_cannot(n):
     plan = transition.plan(n, random_state=0)
@@ -464,6 +478,14 @@ CASES = {
     "rows that miss 1": (
         {"designs": {"mine": [[0, 1, 0], [1, 1, 0], [1, 0, 0]]}},
         r"designs\['mine'\] must have rows that sum to 1; row 1 sums to 2",
+    ),
+    "gaps": (
+        {"X": np.where(np.arange(150)[:, None] == 7, np.nan, X)},
+        "X must be what classifier can take; it says: .*NaN",
+    ),
+    "a budget beyond memory": (
+        {"budget": 10**10},
+        "budget must be so small that X, .* 10,000,000,000 labels take .* GB. Simulate with fewer",
     ),
     "seed": ({"random_state": "zero"}, "random_state must be None, a non-negative int"),
 }

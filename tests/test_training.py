@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ybar import labels, transition
-from ybar.neural import losses, population
+from ybar.neural import evaluate, losses, population
 from ybar.neural.data import Rows
 from ybar.neural.evaluate import Reading, log_softmax
 from ybar.neural.models import Dense, Module
@@ -104,6 +104,19 @@ def test_the_loop_takes_the_steps_of_the_plain_one(sizes, method, weighted, job)
     expected = plain_loop(module, X, training, run.method, T, 0.003, recipe, 3)
     for ours, theirs in zip(dense.weights(0), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=2e-5)
+
+
+def test_held_out_losses_have_the_weight_of_their_row():
+    rng = np.random.default_rng(0)
+    logits, T = rng.normal(size=(5, 3)), transition.strong(3, 0)
+    rows, k = np.array([3, 0, 0, 4, 1, 1]), np.array([0, 1, 2, 2, 0, 1])
+    of_row = rng.random(5)
+    found = evaluate.held_out(
+        logits, rows, k, of_row[rows], Reading("p", "max", T), T, np.linalg.inv(T)
+    )
+    q = np.exp(log_softmax(logits)) @ T
+    expected = np.average(-np.log(q[rows, k]), weights=of_row[rows])
+    assert found["scel"] == pytest.approx(expected)
 
 
 def test_a_noise_level_that_is_given_is_moved_by_nothing_else(job):

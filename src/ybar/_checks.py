@@ -47,6 +47,17 @@ def named_as(
             )
 
 
+def same_names(values: Any, name: str) -> None:
+    """Refuse a data frame whose rows are named otherwise than its columns."""
+    index, columns = frame_names(values, "index"), frame_names(values, "columns")
+    if index is not None and columns is not None and index != columns:
+        raise ValueError(
+            f"{name} must have the same classes in its index and its columns, in the same order; "
+            f"got {shown(index)} and {shown(columns)}. Name all classes in both: "
+            f"{name}.reindex(index=classes, columns=classes, fill_value=0)"
+        )
+
+
 def array_of_numbers(values: Any, rule: str) -> AnyArray:
     """Return an array of real numbers, or refuse with the rule and what came."""
     try:
@@ -131,7 +142,13 @@ def label_column(array: AnyArray, name: str) -> AnyArray:
             f"{name} must hold classes, not continuous values; got {shown(column[row])} in row "
             f"{row}. Pass the label column. (Unknown label type: continuous)"
         )
-    check_classification_targets(column)
+    try:
+        check_classification_targets(column)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must hold a number or a string in each row; got {shown(column[0])} "
+            f"({type(column[0]).__name__}). ({str(error).split('.')[0]})"
+        ) from error
     return np.asarray(column)
 
 

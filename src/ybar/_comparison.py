@@ -202,8 +202,11 @@ def one_standard_error(
         raise ValueError(
             f"scel must have a finite value, that of the best candidate; got {_checks.shown(scel)}"
         )
-    if (errors < 0).any():
-        raise ValueError(f"std_error must not be negative; got {errors.min():g}")
+    if (errors < 0).any() or np.isinf(errors).any():
+        wrong = errors[(errors < 0) | np.isinf(errors)][0]
+        raise ValueError(
+            f"std_error must be finite and not negative, NaN where it is unknown; got {wrong:g}"
+        )
     best = int(np.nanargmin(losses))
     allowed = np.nan_to_num(errors if paired else np.full_like(losses, errors[best]))
     near = np.flatnonzero(losses - losses[best] <= allowed)

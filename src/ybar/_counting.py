@@ -19,6 +19,7 @@ from ._typing import FloatArray
 __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
 _ANNOTATORS = ("clcifar10", "clcifar20")
+_LEAST_SMOOTHING = 1e-6  # below, the quantiles of a Beta distribution are no numbers
 
 
 def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
@@ -123,7 +124,7 @@ def credible_intervals(
     y_true, y_comp, classes
         As in `estimate`.
     smoothing : float, optional
-        Pseudo-counts for each cell, above 0; by default 1/K.
+        Pseudo-counts for each cell, at least 1e-6; by default 1/K.
     level : float
         Probability that an entry lies in its interval.
 
@@ -147,10 +148,10 @@ def credible_intervals(
     if smoothing is None:
         smoothing = 1 / len(counts)
     smoothing = _checks.number(smoothing, "smoothing", "a finite number above 0", 0)
-    if smoothing == 0:
+    if smoothing < _LEAST_SMOOTHING:
         raise ValueError(
-            "smoothing must be a finite number above 0, or an entry without a count would be "
-            "certain; got 0. Leave it out for 1/K"
+            f"smoothing must be at least {_LEAST_SMOOTHING:g}, or an entry without a count would "
+            f"be certain; got {smoothing:g}. Leave it out for 1/K"
         )
     a = counts + smoothing
     rest = a.sum(axis=1, keepdims=True) - a
@@ -199,7 +200,10 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
     if len(given) == 0:
         raise ValueError("y_true must hold at least one label; got none")
     given = _checks.label_column(given, "y_true")
-    if classes is None and np.ndim(y_comp) == 1:
+    comp = _checks.label_array(
+        y_comp, "y_comp must hold one complementary label a row, or be a boolean array (N, K)"
+    )
+    if classes is None and comp.ndim == 1:
         # All classes of both together; each is encoded alone first, to word errors of its own.
         kinds = [np.unique(given), encode(y_comp, name="y_comp")[1]]
         if len({names.dtype.kind in "OUT" for names in kinds}) > 1:
@@ -228,6 +232,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
 
 def check_counts(values: ArrayLike, name: str) -> FloatArray:
     """Return a K×K array of numbers, none negative."""
+    _checks.same_names(values, name)
     array = _checks.array_of_numbers(values, f"{name} must be a K×K array of numbers").astype(
         np.float64
     )

@@ -28,8 +28,8 @@ def pairwise(
             return np.asarray(cdist(a, b, _SCIPY_METRICS.get(distance, distance)))
         except (TypeError, ValueError):
             raise ValueError(
-                f"{name} must be 'l1', 'l2', the name of a scipy.spatial.distance metric or a "
-                f"callable of two vectors; got {shown(distance)}"
+                f"{name} must be 'l1', 'l2', the name of a scipy.spatial.distance metric that "
+                f"needs no variances, or a callable of two vectors; got {shown(distance)}"
             ) from None
 
     def single(u: FloatArray, v: FloatArray) -> float:

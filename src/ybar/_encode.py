@@ -119,8 +119,9 @@ def check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
         raise ValueError(f"{rule}, at least one; got nothing")
     if array.dtype.kind not in "iu":
         raise ValueError(
-            f"{rule} as integers; got {array.dtype}. Pass classes= or use labels.encode where "
-            "names are meant, .astype(int) where these are whole numbers"
+            f"{rule} as integers; got {array.dtype}. Names become indices by "
+            "labels.encode(..., classes=) (labels.draw takes classes= itself), whole numbers by "
+            ".astype(int)"
         )
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= n_classes:
@@ -158,7 +159,7 @@ def pairs(
     (array([0, 0, 1]), array([1, 2, 0]))
     """
     n_classes = _checks.whole_number(n_classes, "n_classes", 2)
-    array = np.asarray(codes)
+    array = _checks.label_array(codes, f"{name} must hold class indices 0..{n_classes - 1}")
     if several and array.ndim == 2 and array.dtype == bool:
         _checks.mask(array, n_classes, name)
         rows, indices = np.nonzero(array)

@@ -133,10 +133,15 @@ class Evidence:
         if isinstance(T, Mapping) or annotator is not None:
             return cls._of_annotators(y_comp, T, classes, annotator)
         given = _checks.label_array(y_comp, _ONE_OR_SEVERAL)
-        if classes is None and not isinstance(T, str) and given.dtype.kind in "iu":
+        if classes is None and not isinstance(T, str) and given.dtype.kind in "iuf":
             classes = len(transition.check(T))
         names = None if classes is None else _names(classes)
         codes, names = encode(y_comp, names, name="y_comp")
+        if len(names) < 2:
+            raise ValueError(
+                f"y_comp must hold at least 2 classes; got only {_checks.shown(names[0])}. Name "
+                "all classes with classes="
+            )
         matrix = transition.check(T, len(names))
         _checks.named_as(T, names, "T")
         if codes.ndim == 1:
@@ -260,7 +265,8 @@ class Evidence:
     @classmethod
     def concatenate(cls, parts: Sequence[Evidence]) -> Self:
         """Return the rows of all parts, one part after the other."""
-        parts = list(parts)
+        if not isinstance(parts, (list, tuple)):
+            raise TypeError(f"parts must be a list of Evidence; got {_checks.shown(parts)}")
         for part in parts:
             _same_classes(parts[0], part)
         if not parts:
@@ -358,13 +364,13 @@ class Evidence:
 
         Codes are class indices, one a row, or a boolean array of shape (N, K).
         """
-        if self.transition is None or (self._rest != self._rest[:, :1]).any():
+        used, code = np.unique(self._code, return_inverse=True)
+        rest, counts = self._rest[used], self._counts[used]
+        if self.transition is None or (rest != rest[:, :1]).any() or (counts > 1).any():
             return None
-        if (self._counts > 1).any():
-            return None
-        if (self._counts.sum(axis=1) == 1).all():
-            return np.asarray(self._counts.argmax(axis=1)[self._code])
-        return np.asarray((self._counts > 0)[self._code])
+        if (counts.sum(axis=1) == 1).all():
+            return np.asarray(counts.argmax(axis=1)[code])
+        return np.asarray((counts > 0)[code])
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -52,6 +52,8 @@ def scel_losses(
         same_length("y_comp", y_comp, name, probabilities)
         chosen = probabilities[rows, k].astype(np.float64, copy=False)
         log_scale = np.zeros(1)
+    if len(rows) == 0:
+        raise ValueError("y_comp must say something of some row; got evidence of nothing")
     if zero_as is None:
         zero_as = 1 / (len(rows) + 1)
     return Losses(log_losses(chosen, zero_as) - log_scale, rows, len(probabilities))

@@ -23,6 +23,7 @@ from .classifiers import CPEClassifier
 
 # Parts of the budget at which the simulation looks.
 _PARTS = (0.125, 0.25, 0.5, 1.0)
+_MOST_GIGABYTES = 4
 
 
 class Pilot(NamedTuple):
@@ -93,9 +94,21 @@ def check(
             f"one; got {shown}. Around another put CPEClassifier(estimator)"
         )
     total = n_rows - n_rows // 3 if budget is None else budget
+    _refuse_too_many(X, n_rows, total)
     sizes = sorted({size for part in _PARTS if (size := round(part * total)) >= n})
     rows = X.tocsr() if issparse(X) else X
     return Pilot(rows, codes.astype(np.intp), names, model, tuple(sizes))
+
+
+def _refuse_too_many(X: Any, n_rows: int, total: int) -> None:
+    """Refuse a budget for which the rows of the pilot, repeated, would not fit in memory."""
+    gigabytes = getattr(getattr(X, "data", X), "nbytes", 0) / n_rows * total / 2**30
+    if gigabytes > _MOST_GIGABYTES:
+        raise ValueError(
+            f"budget must be so small that X, repeated for each label, takes at most "
+            f"{_MOST_GIGABYTES} GB; {total:,} labels take {gigabytes:.0f} GB. Simulate with fewer "
+            "labels or columns, or leave X out"
+        )
 
 
 def _kind(value: Any) -> str:
@@ -143,7 +156,11 @@ def _fit_predict(model: Any, T: FloatArray, X: Any, y_comp: AnyArray, X_test: An
         return np.repeat(decode.decode(q, T), _num_samples(X_test))
     prefix = _prefix(model)
     given = {f"{prefix}transition": T, f"{prefix}classes": np.arange(len(T))}
-    return np.asarray(clone(model).set_params(**given).fit(X, y_comp).predict(X_test))
+    try:
+        return np.asarray(clone(model).set_params(**given).fit(X, y_comp).predict(X_test))
+    except ValueError as error:
+        why = " ".join(str(error).split()).split(". ")[0]
+        raise ValueError(f"X must be what classifier can take; it says: {why}") from error
 
 
 def _seeded(model: Any, generator: Generator) -> Any:

@@ -29,6 +29,7 @@ from ._text import plain
 from ._typing import FloatArray, Seed
 
 _WIDTH = 92  # of the text below the table
+_AS_MANY = 1e-9  # by how much probabilities may differ that are the same
 
 _HOW = {
     "uniform": "ask 'is it a k?' with k drawn at random, and keep the no's",
@@ -233,7 +234,18 @@ def _check_designs(designs: Any, n: int) -> dict[str, FloatArray]:
 
 
 def _menus(T: FloatArray) -> FloatArray | None:
-    """Return how often to show the menu (a, b) to get T, None where menus cannot make it."""
+    """Return how often to show the menu (a, b) to get T, None where menus cannot make it.
+
+    Menus make no wrong labels. Where T has as many of each class, they are noise: that of answers
+    which are drawn from all classes alike, whatever the menu.
+    """
+    wrong = np.diag(T)
+    if np.ptp(wrong) > _AS_MANY or wrong[0] * len(T) >= 1:
+        return None
+    noise = wrong[0] * len(T)
+    T = (T - noise / len(T)) / (1 - noise)
+    if T.min() < -_AS_MANY:
+        return None
     columns = T.copy()
     np.fill_diagonal(columns, np.inf)
     first = columns.min(axis=0)
@@ -271,7 +283,7 @@ def _describe(
         how=how or (_BY_CLASS if menus is None else _BY_MENU),
         transition=T,
         enforceable=menus is not None,
-        menus=None if np.diag(design).any() else menus,
+        menus=menus,
         gamma=transition.gamma(T),
         condition_number=math.inf if singular else transition.condition_number(T),
         singular=singular,
@@ -351,7 +363,10 @@ def _advice(plan: CollectionPlan) -> list[str]:
     best = plan.recommended
     if best is None:
         return ["No design here tells all classes apart, however many labels there are."]
-    lines = [f"Recommended: {plain(best.name)}. {best.how.capitalize()}.", _enough(plan, best)]
+    lines = [
+        f"Recommended: {plain(best.name)}. {best.how[0].upper()}{best.how[1:]}.",
+        _enough(plan, best),
+    ]
     if plan.pilot_rows is not None and plan.sizes[-1] > plan.pilot_rows:
         lines.append(
             f"Only {plan.pilot_rows:,} rows of the pilot could be trained on: beyond that they got "

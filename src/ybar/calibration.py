@@ -11,9 +11,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, logsumexp
 
 from . import _checks, labels, transition
-from ._losses import log_losses, mean_and_error, same_length, scaled
+from ._losses import mean_and_error, same_length, scaled
 from ._typing import AnyArray, FloatArray
 from .decode import check_probabilities
 
@@ -104,11 +105,14 @@ def fit_temperature(
         )
     if len(rows) == 0:
         raise ValueError("y_comp must say something of some row; got evidence of nothing")
-    logs, zero_as = _logs(probabilities), 1 / (len(rows) + 1)
+    logs, log_likelihoods = _logs(probabilities)[rows], _logs(likelihoods)
+    zero_as = -math.log(1 / (len(rows) + 1))
 
     def scel(log_temperature: float) -> float:
-        tempered = _tempered(logs, math.exp(log_temperature))[rows]
-        losses = log_losses(np.einsum("nk,nk->n", tempered, likelihoods), zero_as)
+        # In logarithms: a power of a small p may be too small for a float, which is not 0.
+        tempered = log_softmax(logs / math.exp(log_temperature), axis=1)
+        losses = -logsumexp(tempered + log_likelihoods, axis=1)
+        losses = np.where(np.isfinite(losses), losses, zero_as)
         return mean_and_error(losses, rows, n, sample_weight)[0]
 
     ends = math.log(_COLDEST), math.log(_HOTTEST)

@@ -217,7 +217,7 @@ def _losses_against_rows(q: AnyArray, T: FloatArray, true: IntArray, loss: Dista
                 q[rows].astype(np.float64, copy=False),
                 T[y : y + 1],
                 loss,
-                name="loss, if not 'kl',",
+                name="loss (if not 'kl') or distance",
             )[:, 0]
     return losses
 

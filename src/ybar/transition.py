@@ -91,6 +91,7 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
         return uniform(n_classes)
     rule = f"{name} must be {'a' if n_classes is None else repr('uniform') + ' or a'} K×K array"
     array = _checks.array_of_numbers(T, f"{rule} of numbers").astype(np.float64)
+    _checks.same_names(T, name)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(
             f"{name} must be square, one row and one column for each class; got shape {array.shape}"

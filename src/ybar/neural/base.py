@@ -352,8 +352,7 @@ class NetBase(ComplementaryClassifier):
         if method.learns == "noise" and record.learned is not None:
             self.noise_ = float(1 / (1 + np.exp(-record.learned[0])))
         if record.noise is not None:
-            self.noise_, *interval = record.noise
-            self.noise_interval_ = tuple(interval)
+            self.noise_, self.noise_interval_ = record.noise.estimate, record.noise.interval()
         self.history_ = {name: np.array(values) for name, values in record.history.items()}
         self.best_epoch_ = record.kept_epoch
         self.n_epochs_ = len(record.history["loss"])

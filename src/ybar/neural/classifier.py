@@ -98,7 +98,9 @@ class ComplementaryNetClassifier(NetBase):
         T as "cpe-t" and "cpe-n" learned it; that given for the others.
     noise_, noise_interval_ : float, tuple of float
         Of "cpe-n": the noise level λ, and its 95% interval, as the held-out labels show them given
-        the network's p (where nothing is held out, λ as it was learned, without an interval).
+        the network's p at the temperature that suits them best. After 1,000 steps the network goes
+        on with this λ; in a shorter training `learned_transition_` has what gradients made of it.
+        Where nothing is held out, λ as it was learned, without an interval.
     n_features_in_ : int
     feature_names_in_ : ndarray
 

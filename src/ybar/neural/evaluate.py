@@ -6,8 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.stats import chi2
 
 from .. import decode, metrics
 from .._evidence import log_likelihoods
@@ -68,60 +66,6 @@ def evidence_losses(logits: AnyArray, log_e: FloatArray) -> FloatArray:
     return np.asarray(-np.logaddexp.reduce(log_softmax(logits) + log_e, axis=1))
 
 
-class NoiseLevel(NamedTuple):
-    """The share λ of labels that are drawn from all classes alike, and how sure that is."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-def noise_level(
-    logits: AnyArray,
-    k: IntArray,
-    weight: AnyArray | None,
-    T: FloatArray,
-    patterns: Any = None,
-    level: float = 0.95,
-) -> NoiseLevel:
-    """Return the λ under which held-out labels are the likeliest, given p, and its interval.
-
-    Labels come from (1-λ)T + λ/K. The interval holds the λ that a likelihood-ratio test does not
-    reject. Both take p as it is: where p is less sure than it could be, λ is too small; where it
-    is surer than it should be, too large.
-    """
-    if patterns is None:
-        given = np.exp(-scel_losses(logits, k, "p", T))  # of each label, were there no noise
-
-        def losses(noise: float) -> FloatArray:
-            with np.errstate(divide="ignore"):
-                return np.asarray(-np.log((1 - noise) * given + noise / len(T)))
-    else:
-
-        def losses(noise: float) -> FloatArray:
-            mixed = (1 - noise) * T + noise / len(T)
-            log_e = log_likelihoods(patterns.log_rest, patterns.counts, mixed)
-            return evidence_losses(logits, log_e[k])
-
-    def loss(noise: float) -> float:
-        return float(losses(noise).sum() if weight is None else losses(noise) @ weight)
-
-    best = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-4}).x
-    best = min((0.0, float(best), 1.0), key=loss)
-    allowed = loss(best) + chi2.ppf(level, 1) / 2
-
-    def border(outside: float) -> float:
-        inside = best
-        if loss(outside) <= allowed:
-            return outside
-        while abs(inside - outside) > 1e-4:
-            middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if loss(middle) <= allowed else (inside, middle)
-        return inside
-
-    return NoiseLevel(best, border(0.0), border(1.0))
-
-
 def ure_losses(predicted: IntArray, k: IntArray, inverse: FloatArray) -> FloatArray:
     """Return Σ_j (T⁻¹)[k, j]·1[predicted ≠ j] of each row."""
     return np.asarray(inverse.sum(axis=1)[k] - inverse[k, predicted])
@@ -150,7 +94,11 @@ def held_out(
             "scel": scel_losses(logits[rows], k, reading.estimates, own_T),
             "ure": ure_losses(reading.classes(logits, own_T)[rows], k, inverse),
         }
+    of_rows = None
+    if weight is not None:
+        of_rows = np.zeros(len(logits))
+        of_rows[rows] = weight  # the same for all labels of a row
     for name, values in losses.items():
-        mean, error = metrics.mean_and_error(values, rows, len(logits), weight)
+        mean, error = metrics.mean_and_error(values, rows, len(logits), of_rows)
         found |= {name: mean, f"{name}_std_error": error}
     return found

@@ -16,6 +16,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 from . import evaluate
 from .data import Rows
 from .models import Dense, Module
+from .noise import Noise
 from .objective import Run
 from .train import Epoch, Recipe, Samples, Stack, one_thread, train
 
@@ -64,7 +65,7 @@ class Record:
     weights: list[AnyArray] = field(default_factory=list)
     transition: FloatArray | None = None
     learned: AnyArray | None = None
-    noise: evaluate.NoiseLevel | None = None
+    noise: Noise | None = None
     """Where the noise level was learned: what held-out labels say of it."""
     failed: tuple[int, int] | None = None
     """Epoch and batch at which the loss was no longer finite."""
@@ -77,7 +78,7 @@ class Record:
         stack: Stack,
         run: int,
         how: Selection,
-        noise: evaluate.NoiseLevel | None = None,
+        noise: Noise | None = None,
     ) -> None:
         """Add an epoch, and its weights if they are the ones to keep."""
         better = values[how.criterion] < self.lowest
@@ -138,19 +139,18 @@ def follow(
                 logits = logits_of(stack.model, rows, held_out)
             _end_failed(records, epoch, stack, logits)
             alive = [run for run, record in enumerate(records) if not record.done]
-            noise: dict[int, evaluate.NoiseLevel] = {}
+            noise: dict[int, Noise] = {}
             if data.validation is not None and logits is not None:
                 k, weight, patterns = data.validation[1:]
                 for run in alive:
                     if records[run].run.method.learns == "noise":
-                        its_logits = logits[run][at]
-                        noise[run] = evaluate.noise_level(its_logits, k, weight, data.T, patterns)
+                        noise[run] = Noise(logits[run][at], k, weight, data.T, patterns)
             # Trained with once p is about something: an unsure p explains any noise, and without
             # noise in T it would have to stay unsure.
             if noise and epoch.epoch * epoch.batches >= _STEPS_BEFORE_NOISE:
                 stack.objective.give_noise()
-                for run, level in noise.items():
-                    stack.set_noise(run, level.estimate)
+                for run, found in noise.items():
+                    stack.set_noise(run, found.estimate)
             own = [stack.objective.transition(run) for run in range(len(records))]
             values = [
                 {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss

@@ -1,0 +1,107 @@
+"""How much noise held-out complementary labels tell of: plain numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import chi2
+
+from .._evidence import log_likelihoods
+from .._typing import AnyArray, FloatArray, IntArray
+from .evaluate import log_softmax
+
+_WIDEST = 2.0  # temperatures from e⁻² to e²
+_CLOSE_LEVEL, _CLOSE_TEMPERATURE = 1e-4, 5e-3
+
+
+class Noise:
+    """The share λ of labels that are drawn from all classes alike, as held-out labels tell of it.
+
+    Labels come from (1-λ)T + λ/K. λ is the one under which they are the likeliest, together with a
+    temperature of p: without it a p that is less sure than it could be would pass for little noise
+    and one that is surer than it should be for much, and a network that goes on with such a λ would
+    become so.
+
+    Attributes
+    ----------
+    estimate : float
+    """
+
+    def __init__(
+        self,
+        logits: AnyArray,
+        k: IntArray,
+        weight: AnyArray | None,
+        T: FloatArray,
+        patterns: Any = None,
+    ) -> None:
+        self._log_p, self._k, self._weight = log_softmax(logits), k, weight
+        self._T, self._patterns = T, patterns
+        self._log_scale = _likeliest_scale(lambda s: self._likeliest(s)[0], also=0.0)
+        self._loss, self.estimate = self._likeliest(self._log_scale)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the λ that a likelihood-ratio test does not reject, whatever the temperature."""
+        allowed = self._loss + float(chi2.ppf(level, 1)) / 2
+
+        def above(noise: float) -> float:
+            return self._whatever_the_temperature(noise) - allowed
+
+        return self._border(above, 0.0), self._border(above, 1.0)
+
+    def _border(self, above: Callable[[float], float], outside: float) -> float:
+        if above(outside) <= 0:
+            return outside
+        if above(self.estimate) >= 0:  # by rounding
+            return self.estimate
+        return float(brentq(above, self.estimate, outside, xtol=_CLOSE_LEVEL))
+
+    def _whatever_the_temperature(self, noise: float) -> float:
+        at = _likeliest_scale(lambda s: self._losses(s)(noise), also=self._log_scale)
+        return self._losses(at)(noise)
+
+    def _likeliest(self, log_scale: float) -> tuple[float, float]:
+        """Return the least loss at a temperature, and the λ that gives it."""
+        loss = self._losses(log_scale)
+        levels = (0.0, _lowest(loss, 0.0, 1.0, _CLOSE_LEVEL, 0.0), 1.0)
+        return min((loss(level), level) for level in levels)
+
+    def _losses(self, log_scale: float) -> Callable[[float], float]:
+        """Return what gives -log likelihood of all labels under λ, at a temperature exp(-scale)."""
+        log_p = log_softmax(self._log_p * np.exp(log_scale))
+        T, k, n_classes = self._T, self._k, len(self._T)
+        if self._patterns is None:
+            given = np.einsum("ny,yn->n", np.exp(log_p), T[:, k])  # were there no noise
+
+            def of_rows(noise: float) -> FloatArray:
+                return np.asarray(-np.log((1 - noise) * given + noise / n_classes))
+        else:
+            log_rest, counts = self._patterns
+
+            def of_rows(noise: float) -> FloatArray:
+                mixed = (1 - noise) * T + noise / n_classes
+                log_e = log_likelihoods(log_rest, counts, mixed)[k]
+                return np.asarray(-np.logaddexp.reduce(log_p + log_e, axis=1))
+
+        def loss(noise: float) -> float:
+            with np.errstate(divide="ignore"):
+                losses = of_rows(noise)
+            return float(losses.sum() if self._weight is None else losses @ self._weight)
+
+        return loss
+
+
+def _likeliest_scale(loss: Callable[[float], float], also: float) -> float:
+    return _lowest(loss, -_WIDEST, _WIDEST, _CLOSE_TEMPERATURE, also)
+
+
+def _lowest(
+    function: Callable[[float], float], low: float, high: float, close: float, also: float
+) -> float:
+    """Return where a function of a number is lowest, or `also` if it is lower there."""
+    options = {"xatol": close}
+    found = minimize_scalar(function, bounds=(low, high), method="bounded", options=options).x
+    return min((float(found), also), key=function)
