@@ -36,7 +36,7 @@ def measured(dataset: str, setting: str) -> dict[str, Any]:
     trial = draw(data, how, seed_of(dataset, setting, 0), 0.1)
 
     def fitted(T: Any, **settings: Any) -> tuple[float, float]:
-        clf = ComplementaryNetClassifier(transition=T, random_state=0, **settings)
+        clf = ComplementaryNetClassifier(transition=T, random_state=0, decoder="max", **settings)
         clf.fit(data.X_train, trial.y_comp)
         accuracy = 100 * float(np.mean(clf.predict(data.X_test) == data.y_test))
         return accuracy, min(clf.history_["scel"])
@@ -46,9 +46,7 @@ def measured(dataset: str, setting: str) -> dict[str, Any]:
         told, _ = fitted(transition.with_uniform_noise(trial.T, how.noise))
     alone, scel = {}, {}
     for trust in TRUSTS:
-        alone[trust], scel[trust] = fitted(
-            trial.T, method="cpe-t", transition_trust=trust, decoder="max"
-        )
+        alone[trust], scel[trust] = fitted(trial.T, method="cpe-t", transition_trust=trust)
     trust = min(scel, key=scel.__getitem__)
     return {
         "dataset": dataset,
@@ -70,9 +68,12 @@ def table(rows: list[dict[str, str]]) -> str:
         f"|---|---|---|{'---|' * len(TRUSTS)}---|---|",
     ]
     for row in rows:
-        names = ["given", *(f"accuracy {trust}" for trust in TRUSTS), "chosen", "true T"]
+        names = ["given", *(f"accuracy {trust}" for trust in TRUSTS), "chosen"]
         figures = " | ".join(f"{float(row[name]):.1f}" for name in names)
-        found.append(f"| {row['dataset']} | {row['setting']} | {figures} |")
+        found.append(
+            f"| {row['dataset']} | {row['setting']} | {figures} ({int(row['trust']):,}) "
+            f"| {float(row['true T']):.1f} |"
+        )
     return "\n".join(found) + "\n"
 
 

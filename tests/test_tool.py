@@ -715,6 +715,27 @@ def test_output_that_nobody_reads_on_is_no_error(fitted):
 # --- columns -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("gap", ["NA", "n/a", "?", "-", "NaN"])
+def test_words_for_gaps_among_numbers_are_gaps(folder, gap):
+    frame = table()
+    for name in ("empty", "words"):
+        frame.drop(columns="label").to_csv(
+            f"{name}.csv", index=False, na_rep=gap if name == "words" else ""
+        )
+    assert (pd.read_csv("words.csv", keep_default_na=False)["length"] == gap).any()
+    for name in ("empty", "words"):
+        arguments = ["--method", "logistic", "--leave-out", "colour", "--model", f"{name}.ybar"]
+        assert ybar_("fit", f"{name}.csv", "--label", "not", *arguments).exit_code == 0
+    predicted = [
+        ybar_("predict", model, data, "--proba").stdout
+        for model, data in [("empty.ybar", "empty.csv"), ("words.ybar", "words.csv")]
+    ]
+    assert predicted[0] == predicted[1]
+    gaps = pd.read_csv("empty.csv").head(3).assign(length=gap)
+    gaps.to_csv("gaps.csv", index=False)
+    assert ybar_("predict", "words.ybar", "gaps.csv").exit_code == 0
+
+
 def test_columns_are_told_apart():
     found = columns.find(table(), ["not", "label"])
     assert found.numbers == ["length", "noise"]

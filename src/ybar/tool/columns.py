@@ -22,6 +22,8 @@ _TEXT_DIMENSIONS = 100
 _WORDS_OF_TEXT = 3  # on average, from which on a column of strings is text
 _SHARE_OF_AN_ID = 0.9  # of values that occur once, from which on a column of strings is an id
 _ROWS_LOOKED_AT = 10_000
+_GAPS = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "."})
+"""What people write in a column of numbers where there is none."""
 
 
 class Columns(NamedTuple):
@@ -67,6 +69,7 @@ def find(frame: Any, leave_out: Sequence[str]) -> Columns:
 
 
 def _place(found: Columns, name: str, column: Any) -> None:
+    column = _with_gaps(column)
     values = column.dropna()
     if not len(values):
         found.left_out[name] = "empty"
@@ -86,6 +89,25 @@ def _place(found: Columns, name: str, column: Any) -> None:
             found.left_out[name] = "nearly each value once: an id?"
         else:
             found.categories.append(name)
+
+
+def _with_gaps(column: Any) -> Any:
+    """Return a column of text that holds numbers, and words for gaps among them, as numbers."""
+    if column.dtype.kind in "biufmM":
+        return column
+    names = column.dropna().unique()
+    words = [name for name in names if _is_gap(name) or not _is_number(name)]
+    if not words or len(words) == len(names) or not all(_is_gap(word) for word in words):
+        return column
+    return _without_gaps(column).astype("float64")
+
+
+def _without_gaps(column: Any) -> Any:
+    return column.where(~column.isin([v for v in column.dropna().unique() if _is_gap(v)]))
+
+
+def _is_gap(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in _GAPS
 
 
 def transformer(columns: Columns, kind: str, frame: Any) -> ColumnTransformer:
@@ -179,6 +201,7 @@ def _name(value: Any) -> str:
 
 
 def _numbers(column: Any, name: str) -> Any:
+    column = _without_gaps(column)
     try:
         return column.astype("float64")
     except (ValueError, TypeError):
