@@ -57,7 +57,7 @@ def read(source: str | os.PathLike[str]) -> Plan:
 
     Parameters
     ----------
-    source : path, or "paper", "digits"
+    source : path, or "paper", "leaderboard", "digits"
 
     Examples
     --------

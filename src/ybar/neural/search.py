@@ -136,8 +136,8 @@ patience, device, random_state, verbose, callbacks :
         Parameters
         ----------
         X : array-like of shape (N, n_features), memory map, or torch Dataset
-        y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be.
+        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+            As `ComplementaryNetClassifier.fit` takes it.
         sample_weight : array-like of shape (N,), optional
 
         Returns
