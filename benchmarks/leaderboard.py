@@ -146,6 +146,7 @@ def noise(ours: list[Row]) -> str:
         "| data | labels | T without the noise, cpe-f | cpe-n | told of the noise | cpe-n - told |",
         "|---|---|---|---|---|---|",
     ]
+    by_level: dict[str, list[float]] = {}
     for dataset, setting in COLUMNS:
         told = {row["trial"]: row for row in of(ours, "told", "cpe-f", dataset, setting)}
         found = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
@@ -157,8 +158,17 @@ def noise(ours: list[Row]) -> str:
             gaps = [float(found[trial][best]) - float(told[trial][best]) for trial in both]
             cells = (cell(runs, best) for runs in (unaware, found.values(), told.values()))
             figures = " | ".join(map(shown, cells))
-            lines.append(f"| {dataset} | {setting} | {figures} | {statistics.fmean(gaps):+.1f} |")
-    return "\n".join(lines if len(lines) > 2 else ["*Not run yet.*"]) + "\n"
+            gap = statistics.fmean(gaps)
+            lines.append(f"| {dataset} | {setting} | {figures} | {gap:+.1f} |")
+            level = setting.removeprefix("noise-") if setting.startswith("noise") else "0"
+            by_level.setdefault(level, []).append(gap)
+    if not by_level:
+        return "*Not run yet.*\n"
+    lines += ["", "| noise | columns | cpe-n - told, mean | least |", "|---|---|---|---|"]
+    for level, gaps in sorted(by_level.items()):
+        mean, least = statistics.fmean(gaps), min(gaps)
+        lines.append(f"| {level} | {len(gaps)} | {mean:+.2f} | {least:+.2f} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
