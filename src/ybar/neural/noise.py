@@ -14,6 +14,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 from .evaluate import log_softmax
 
 _WIDEST = 2.0  # temperatures from e⁻² to e²
+_LARGE = 1e300
 _CLOSE_LEVEL, _CLOSE_TEMPERATURE = 1e-4, 5e-3
 
 
@@ -72,9 +73,9 @@ class Noise:
     def _losses(self, log_scale: float) -> Callable[[float], float]:
         """Return what gives -log likelihood of all labels under λ, at a temperature exp(-scale)."""
         log_p = log_softmax(self._log_p * np.exp(log_scale))
-        T, k, n_classes = self._T, self._k, len(self._T)
+        T, k, n_classes, p = self._T, self._k, len(self._T), np.exp(log_p)
         if self._patterns is None:
-            given = np.einsum("ny,yn->n", np.exp(log_p), T[:, k])  # were there no noise
+            given = np.einsum("ny,ny->n", p, T.T[k])  # were there no noise
 
             def of_rows(noise: float) -> FloatArray:
                 return np.asarray(-np.log((1 - noise) * given + noise / n_classes))
@@ -83,8 +84,13 @@ class Noise:
 
             def of_rows(noise: float) -> FloatArray:
                 mixed = (1 - noise) * T + noise / n_classes
-                log_e = log_likelihoods(log_rest, counts, mixed)[k]
-                return np.asarray(-np.logaddexp.reduce(log_p + log_e, axis=1))
+                log_e = log_likelihoods(log_rest, counts, mixed)
+                top = np.maximum(log_e.max(axis=1), -_LARGE)  # of a row of many labels far below 0
+                given = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
+                losses = -np.log(given) - top[k]
+                small = given == 0  # too small for a float: the slow way
+                losses[small] = -np.logaddexp.reduce(log_p[small] + log_e[k[small]], axis=1)
+                return np.asarray(losses)
 
         def loss(noise: float) -> float:
             with np.errstate(divide="ignore"):
