@@ -1,7 +1,7 @@
 """Labels that are sometimes wrong, though T says they never are.
 
 You learn that `cpe-n` learns the share of noise beside the network: it is told the same T as
-`cpe-f`, which trusts it, and loses less as the noise grows, though it finds less than there is.
+`cpe-f`, which trusts it, and loses hardly more as the noise grows than if it were told of it.
 """
 
 import argparse
@@ -34,9 +34,10 @@ for level in levels:
         clf.fit(X, y_comp)
         results.append((clf.predict(d.X_test) == d.y_test).mean())
         if name == "cpe-n":
-            learned.append(clf.noise_)
+            learned.append((clf.noise_, *clf.noise_interval_))
     figures = ", ".join(f"{name} {results[-1]:.3f}" for name, results in accuracy.items())
-    print(f"noise {level:.1f}: {figures}; cpe-n found {learned[-1]:.2f}")
+    found, low, high = learned[-1]
+    print(f"noise {level:.1f}: {figures}; cpe-n found {found:.2f} ({low:.2f} to {high:.2f})")
 
 figure = Figure(figsize=(9, 3.6), layout="constrained")
 left, right = figure.subplots(1, 2)
@@ -46,7 +47,9 @@ for (name, results), (style, color) in zip(accuracy.items(), styles, strict=True
 left.set(xlabel="noise in the labels, λ", ylabel="accuracy on test images")
 left.legend(loc="lower left")
 right.plot(levels, levels, ":", color="0.4", label="the true λ")
-right.plot(levels, learned, "s-", color="#0072B2", label="found by cpe-n")
+found, low, high = np.transpose(learned)
+errors = [found - low, high - found]  # of its 95% interval
+right.errorbar(levels, found, errors, fmt="s-", color="#0072B2", capsize=3, label="found by cpe-n")
 right.set(xlabel="noise in the labels, λ", ylabel="λ")
 right.legend()
 for ax in (left, right):

@@ -50,7 +50,12 @@ CLAIMS = {
     "noisy_labels": [
         Claim(r"noise 0.0: cpe-f ([\d.]+), cpe-n ([\d.]+)", lambda *a: min(a) > 0.9),
         Claim(r"noise 0.6: cpe-f ([\d.]+), cpe-n ([\d.]+)", lambda f, n: n > f + 0.05),
+        Claim(r"noise 0.6:.*cpe-n ([\d.]+), .*noise ([\d.]+);", lambda n, told: n > told - 0.03),
         Claim(r"found ([\d.]+)", lambda *found: found[0] < 0.1 < found[1] < found[2]),
+        Claim(
+            r"noise (0.[36]):.* \(([\d.]+) to ([\d.]+)\)",
+            lambda *a: a[1] < a[0] < a[2] and a[4] < a[3] < a[5],
+        ),
     ],
     "estimate_transition": [
         Claim(r"200 true labels.*accuracy ([\d.]+)", lambda a: a > 0.8),
