@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -26,9 +27,7 @@ class Noise:
     and one that is surer than it should be for much, and a network that goes on with such a λ would
     become so.
 
-    Attributes
-    ----------
-    estimate : float
+    Nothing is computed before it is asked for.
     """
 
     def __init__(
@@ -39,14 +38,22 @@ class Noise:
         T: FloatArray,
         patterns: Any = None,
     ) -> None:
-        self._log_p, self._k, self._weight = log_softmax(logits), k, weight
+        self._logits = np.asarray(logits, dtype=np.float64)
+        self._k, self._weight = k, weight
         self._T, self._patterns = T, patterns
-        self._log_scale = _likeliest_scale(lambda s: self._likeliest(s)[0], also=0.0)
-        self._loss, self.estimate = self._likeliest(self._log_scale)
+
+    @functools.cached_property
+    def _log_scale(self) -> float:
+        return _likeliest_scale(lambda s: self._likeliest(s)[0], also=0.0)
+
+    @functools.cached_property
+    def estimate(self) -> float:
+        """λ."""
+        return self._likeliest(self._log_scale)[1]
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the λ that a likelihood-ratio test does not reject, whatever the temperature."""
-        allowed = self._loss + float(chi2.ppf(level, 1)) / 2
+        allowed = self._likeliest(self._log_scale)[0] + float(chi2.ppf(level, 1)) / 2
 
         def above(noise: float) -> float:
             return self._whatever_the_temperature(noise) - allowed
@@ -72,7 +79,7 @@ class Noise:
 
     def _losses(self, log_scale: float) -> Callable[[float], float]:
         """Return what gives -log likelihood of all labels under λ, at a temperature exp(-scale)."""
-        log_p = log_softmax(self._log_p * np.exp(log_scale))
+        log_p = log_softmax(self._logits * np.exp(log_scale))
         T, k, n_classes, p = self._T, self._k, len(self._T), np.exp(log_p)
         if self._patterns is None:
             given = np.einsum("ny,ny->n", p, T.T[k])  # were there no noise
