@@ -106,6 +106,34 @@ def test_the_loop_takes_the_steps_of_the_plain_one(sizes, method, weighted, job)
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=2e-5)
 
 
+class Counting(torch.nn.Linear):
+    """A linear model that counts its batches, as batch normalisation keeps what it has seen."""
+
+    def __init__(self):
+        super().__init__(64, 10)
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        if self.training:
+            self.seen += 1
+        return super().forward(x)
+
+
+def test_the_mean_of_the_weights_has_the_mean_of_what_belongs_to_them(job):
+    X, training, _, T, _ = job
+    recipe = Recipe(max_epochs=2, batch_size=50, weight_averaging=0.9)
+    model = Module(Counting, 0, CPU)
+    stack = Stack(model, [Run(losses.METHODS["cpe-f"])], log_of(T), recipe)
+    mean, n = 0.0, 0
+    generator = np.random.default_rng(3)
+    for epoch in train(stack, Rows(X, CPU), training, recipe, generator, threading.Event()):
+        for _ in range(epoch.batches):
+            n += 1
+            mean += (1 - min(0.9, n / (n + 10))) * (n - mean)
+        assert model.module.seen.item() == pytest.approx(mean, rel=1e-4)
+    assert model.module.seen.item() == n
+
+
 def test_held_out_losses_have_the_weight_of_their_row():
     rng = np.random.default_rng(0)
     logits, T = rng.normal(size=(5, 3)), transition.strong(3, 0)

@@ -100,6 +100,10 @@ class Dense:
         self.first_bias = self.bias[0].view(-1, 1)
         self.first_bias_gradient = self.bias_gradient[0].view(-1)
 
+    def untrained(self) -> list[Tensor]:
+        """Return nothing: all tensors are trained."""
+        return []
+
     def parameters(self, first: int, last: int) -> list[Tensor]:
         """Return the tensors of runs first to last - 1, with ``.grad`` where `backward` writes."""
         values, gradients = [self.flat], [self.flat_gradient]
@@ -254,6 +258,10 @@ class Module:
     def parameters(self, first: int = 0, last: int = 1) -> list[Tensor]:  # noqa: ARG002
         """Return the tensors to train."""
         return [p for p in self.module.parameters() if p.requires_grad]
+
+    def untrained(self) -> list[Tensor]:
+        """Return the tensors that change with training but are not trained."""
+        return [b for b in self.module.buffers() if b.is_floating_point()]
 
     def weights(self, run: int = 0) -> list[AnyArray]:  # noqa: ARG002
         """Return copies of all tensors of the module's state, in its order."""

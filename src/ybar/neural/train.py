@@ -172,7 +172,8 @@ class Stack:
         ]
         self.groups = groups
         every = [p for group in groups for p in group.parameters]
-        self.average = Average(every, recipe.weight_averaging)
+        # What batch normalisation has seen belongs to the weights: their mean needs that of it.
+        self.average = Average([*every, *model.untrained()], recipe.weight_averaging)
 
     @torch.no_grad()
     def start(self, weights: Sequence[AnyArray], learned: AnyArray | None) -> None:
