@@ -37,6 +37,8 @@ results: .venv/.package
 	$(BIN)/python benchmarks/leaderboard.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/estimating.py
+	$(BIN)/python benchmarks/trust.py
+	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/update_readme.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,
