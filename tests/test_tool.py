@@ -624,7 +624,7 @@ WRONG = {
     "two sizes": (["transition", "compare", "uniform:3", "uniform:4"], 2, "as many classes"),
     "picture of no kind": (["transition", "draw", "uniform:3", "-o", "a.doc"], 2, ".png"),
     "report of nothing": (["report", "none.ybar"], 2, "does not exist"),
-    "report of no ledger": (["report", "none.sqlite"], 2, "none.sqlite is no file"),
+    "report of no ledger": (["report", "none.sqlite"], 2, "none.sqlite does not"),
     "report without its data": (["report", MODEL, "--true", "y"], 2, "name the file too"),
     "a folder for a model": ([*FIT, "--model", "nothing"], 2, "--model must be a file"),
     "a file for a folder": (["demo", "-o", "few.csv"], 2, "--output must be a folder"),

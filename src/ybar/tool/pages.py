@@ -21,7 +21,6 @@ from ..report import (
     write,
 )
 from . import evaluate, predict
-from .files import DataError
 from .model import TableClassifier
 from .pictures import square
 
@@ -41,8 +40,6 @@ def of_ledger(source: str, plan_source: str, output: Path) -> None:
     from ..experiments import outputs, plan_file, transfer
 
     target = target_file(output, "--output")
-    if not Path(source).is_file():
-        raise DataError(f"SOURCE must be a ledger or its export; {source} is no file")
     plan = plan_file.read(plan_source)
     entries = transfer.read(source)
     write(outputs.page(entries, plan), target)
