@@ -160,6 +160,122 @@ def test_trust_in_T_is_worth_so_many_labels_of_each_class():
     np.testing.assert_allclose(added, expected, atol=1e-6)
 
 
+def strayed(seed=0, n=20_000):
+    """Return logits, a T, labels that come from another one, and that one."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, K)) * 3
+    p = np.exp(evaluate.log_softmax(logits))
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    T = transition.strong(K, random_state=seed)
+    true = 0.8 * T + 0.2 * np.roll(np.eye(K), 1, axis=1) * [1, 0, 1, 0, 1]
+    true[:, 0] += 1 - true.sum(axis=1)
+    return logits, T, labels.draw(y, true, rng), true
+
+
+@pytest.mark.parametrize("trust", [1.0, 50.0, 2000.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_T_found_is_what_the_labels_and_those_that_trust_adds_expect_of_it(trust, weighted):
+    logits, T, k, _ = strayed(n=2000)
+    weight = np.random.default_rng(1).random(len(k)) * 2 if weighted else np.ones(len(k))
+    found = Noise(logits, k, weight if weighted else None, T)
+    first = transition.with_uniform_noise(T, max(found.estimate, 1e-3))
+    mine = found.transition(trust)
+
+    def loss(T, scale):
+        q = np.exp(evaluate.log_softmax(scale * logits)) @ T
+        return -np.sum(weight * np.log(q[np.arange(len(k)), k])) - trust * np.sum(first * np.log(T))
+
+    scales = np.exp(np.linspace(-2, 2, 2001))
+    scale = scales[np.argmin([loss(mine, scale) for scale in scales])]
+    # A step of EM: the labels expected of each class, and those of `trust`.
+    p = np.exp(evaluate.log_softmax(scale * logits))
+    of_class = p * mine[:, k].T
+    of_class *= (weight / of_class.sum(axis=1))[:, None]
+    expected = of_class.T @ np.eye(K)[k] + trust * first
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(mine, expected, atol=2e-3)
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        other = mine * np.exp(rng.normal(size=(K, K)) / 20)
+        assert loss(other / other.sum(axis=1, keepdims=True), scale) > loss(mine, scale) - 1e-3
+
+
+def test_little_trust_finds_another_T_and_endless_trust_only_noise():
+    logits, T, k, true = strayed()
+    found = Noise(logits, k, None, T)
+    away = np.abs(T - true).sum(axis=1).mean()
+    assert np.abs(found.transition(10) - true).sum(axis=1).mean() < away / 5
+    noisy = transition.with_uniform_noise(T, found.estimate)
+    np.testing.assert_allclose(found.transition(1e9), noisy, atol=1e-5)
+
+
+def test_labels_in_patterns_say_the_same_of_T():
+    logits, T, k, _ = strayed(n=3000)
+    patterns = Patterns(np.zeros((K, K)), np.eye(K))
+    alone, in_patterns = Noise(logits, k, None, T), Noise(logits, k, None, T, patterns)
+    np.testing.assert_allclose(in_patterns.transition(30), alone.transition(30), atol=2e-3)
+
+
+def test_two_labels_of_a_row_say_as_much_of_T_as_they_know():
+    logits, T, _, true = strayed(n=10_000)
+    rng = np.random.default_rng(3)
+    y = logits.argmax(axis=1)
+    sure = 20.0 * np.eye(K)[y]
+    both = labels.draw(y, true, rng), labels.draw(y, true, rng)
+    counts = np.eye(K)[both[0]] + np.eye(K)[both[1]]
+    patterns = Patterns(np.zeros((len(y), K)), counts)
+    found = Noise(sure, np.arange(len(y)), None, T, patterns).transition(1e-3)
+    counted = np.stack([counts[y == c].mean(axis=0) / 2 for c in range(K)])
+    np.testing.assert_allclose(found, counted, atol=0.01)
+
+
+def test_each_half_of_the_labels_is_judged_under_the_T_of_the_other():
+    logits, T, k, _ = strayed(n=2000)
+    rows = np.repeat(np.arange(1000), 2)
+    weight = np.random.default_rng(0).random(2000)
+    parts = Noise(logits, k, weight, T).elsewhere(rows, 30)
+    together = np.sort(np.concatenate([part for part, _ in parts]))
+    np.testing.assert_array_equal(together, np.arange(2000))
+    for part, T_elsewhere in parts:
+        others = np.setdiff1d(np.arange(2000), part)
+        assert not set(rows[part]) & set(rows[others])
+        alone = Noise(logits[others], k[others], weight[others], T).transition(30)
+        np.testing.assert_allclose(T_elsewhere, alone, atol=1e-9)
+    reading = evaluate.Reading("p", "max", T)
+    values = evaluate.held_out(
+        logits, np.arange(2000), k, None, reading, T, np.linalg.pinv(T), under=parts
+    )
+    q = np.exp(evaluate.log_softmax(logits))
+    expected = [-np.log((q[part] @ own)[np.arange(len(part)), k[part]]) for part, own in parts]
+    assert values["scel"] == pytest.approx(np.concatenate(expected).mean())
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_hardly_any_held_out_label_leaves_T_where_it_was_given(n):
+    logits, T, k, _ = strayed(n=5)
+    found = Noise(logits[:n], k[:n], None, T)
+    away = np.abs(found.transition(100) - transition.with_uniform_noise(T, found.estimate))
+    assert away.max() < 0.02
+    assert len(found.elsewhere(np.arange(n), 100)) == 2
+
+
+def test_a_T_found_on_held_out_labels_is_what_is_trained_with(digits):
+    T = transition.strong(10, random_state=0)
+    noisy = transition.with_uniform_noise(T, 0.5)
+    y = np.tile(digits.y_train, 4)
+    X, y_comp = np.tile(digits.X_train, (4, 1)), labels.draw(y, noisy, random_state=0)
+    how = {"input_dropout": 0, "decoder": "max", "max_epochs": 20}
+    scores = {}
+    for method, told, trust in (("cpe-f", T, 0), ("cpe-t", T, 1000), ("cpe-f", noisy, 0)):
+        clf = net(method=method, transition=told, transition_trust=trust, **how).fit(X, y_comp)
+        scores[method, told is noisy] = np.mean(clf.predict(digits.X_test) == digits.y_test)
+        if trust:
+            strayed = np.abs(clf.learned_transition_ - noisy).sum() / np.abs(T - noisy).sum()
+    assert strayed < 0.6
+    assert scores["cpe-t", False] > scores["cpe-f", False] + 0.02
+    assert scores["cpe-t", False] > scores["cpe-f", True] - 0.03
+
+
 def test_much_trust_holds_T_and_none_lets_it_go(digits):
     T = transition.strong(10, random_state=0)
     noisy = transition.with_uniform_noise(T, 0.4)

@@ -351,7 +351,7 @@ class NetBase(ComplementaryClassifier):
             self._learned = record.learned
         if method.learns == "noise" and record.learned is not None:
             self.noise_ = float(1 / (1 + np.exp(-record.learned[0])))
-        if record.noise is not None:
+        if method.learns == "noise" and record.noise is not None:
             self.noise_, self.noise_interval_ = record.noise.estimate, record.noise.interval()
         self.history_ = {name: np.array(values) for name, values in record.history.items()}
         self.best_epoch_ = record.kept_epoch

@@ -60,8 +60,9 @@ class ComplementaryNetClassifier(NetBase):
     weight_averaging : float
         Decay of a running mean of the weights, which is what is evaluated and kept; 0 for none.
     transition_trust : float
-        For "cpe-t": how many labels of each class the T given counts for, against those that are
-        learned from. 0 is the paper's: T only says where to start.
+        For "cpe-t": how many labels of each class the T given counts for, with as much noise in it
+        as there is, against the held-out ones that T is then found on. 0 is the paper's: gradients
+        learn T, and the one given only says where to start.
     validation_fraction : float
         Share of rows held out. 0 needs ``select="last"``.
     select : {"best", "last"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,20 +81,24 @@ def held_out(
     own_T: FloatArray,
     inverse: FloatArray,
     patterns: Any = None,
+    under: Sequence[tuple[AnyArray, FloatArray]] = (),
 ) -> dict[str, float]:
     """Return SCEL and URE, each with its standard error, of labels k at those rows of logits.
 
-    Where labels stand for patterns (see `objective.Patterns`) there is no URE.
+    Where labels stand for patterns (see `objective.Patterns`) there is no URE. Where `own_T` was
+    found on these labels, `under` has parts of them, each with a T that was found on others.
     """
     found: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
-    if patterns is not None:
-        log_e = log_likelihoods(patterns.log_rest, patterns.counts, own_T)[k]
-        losses = {"scel": evidence_losses(logits[rows], log_e)}
-    else:
-        losses = {
-            "scel": scel_losses(logits[rows], k, reading.estimates, own_T),
-            "ure": ure_losses(reading.classes(logits, own_T)[rows], k, inverse),
-        }
+    scel = np.empty(len(k))
+    for part, T in under or [(np.arange(len(k)), own_T)]:
+        if patterns is None:
+            scel[part] = scel_losses(logits[rows[part]], k[part], reading.estimates, T)
+        else:
+            log_e = log_likelihoods(patterns.log_rest, patterns.counts, T)[k[part]]
+            scel[part] = evidence_losses(logits[rows[part]], log_e)
+    losses = {"scel": scel}
+    if patterns is None:
+        losses["ure"] = ure_losses(reading.classes(logits, own_T)[rows], k, inverse)
     of_rows = None
     if weight is not None:
         of_rows = np.zeros(len(logits))

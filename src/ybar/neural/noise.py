@@ -1,4 +1,4 @@
-"""How much noise held-out complementary labels tell of: plain numpy."""
+"""What held-out complementary labels tell of T, and of noise in it: plain numpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import chi2
 
 from .._evidence import log_likelihoods
@@ -17,6 +17,7 @@ from .evaluate import log_softmax
 _WIDEST = 2.0  # temperatures from e⁻² to e²
 _LARGE = 1e300
 _CLOSE_LEVEL, _CLOSE_TEMPERATURE = 1e-4, 5e-3
+_LEAST_LEVEL = 1e-3  # from which an entry of T that is 0 can grow
 
 
 class Noise:
@@ -60,6 +61,57 @@ class Noise:
 
         return self._border(above, 0.0), self._border(above, 1.0)
 
+    def transition(self, trust: float) -> FloatArray:
+        """Return the T under which the labels are the likeliest, pulled back towards the one given.
+
+        The pull is as strong as `trust` more labels of each class would be that come from
+        (1-λ)T + λ/K: the T given, with as much noise as the labels tell of. A temperature of p is
+        found beside it, as for λ.
+        """
+        K = len(self._T)
+        first = with_noise(self._T, max(self.estimate, _LEAST_LEVEL))
+        log_rest, counts = self._patterns or (np.zeros((K, K)), np.eye(K))
+        weight = np.ones(len(self._k)) if self._weight is None else self._weight
+        total = max(float(weight.sum()), 1.0)
+
+        def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+            """Return -log likelihood and pull, of a label, and the gradient."""
+            log_T = log_softmax(parameters[1:].reshape(K, K))
+            scaled = self._logits * np.exp(parameters[0])
+            log_p = log_softmax(scaled)
+            joint = log_p + (log_rest + counts @ log_T.T)[self._k]
+            top = joint.max(axis=1, keepdims=True)
+            share = np.exp(joint - top)
+            given = share.sum(axis=1)
+            share *= (weight / given)[:, None]  # of each class, now that the label is known
+            seen = np.empty((len(counts), K))
+            for y in range(K):
+                seen[:, y] = np.bincount(self._k, share[:, y], len(counts))
+            labels = seen.T @ counts + trust * first  # expected, of each class and kind
+            value = -(weight @ (np.log(given) + top[:, 0])) - trust * float((first * log_T).sum())
+            at_scale = -float(((share - weight[:, None] * np.exp(log_p)) * scaled).sum())
+            at_T = np.exp(log_T) * labels.sum(axis=1, keepdims=True) - labels
+            return value / total, np.concatenate([[at_scale], at_T.ravel()]) / total
+
+        start = np.concatenate([[self._log_scale], np.log(first).ravel()])
+        bounds = [(-_WIDEST, _WIDEST)] + [(None, None)] * K**2
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        return np.asarray(np.exp(log_softmax(found.x[1:].reshape(K, K))))
+
+    def elsewhere(self, rows: IntArray, trust: float) -> list[tuple[AnyArray, FloatArray]]:
+        """Return each half of the labels, and the T that the other half gives.
+
+        What labels say of a T that was found on themselves is too good, the more so the less it is
+        pulled back. `rows` tells which labels are of one row, and so of one half.
+        """
+        found = []
+        for half in (0, 1):
+            here, there = np.flatnonzero(rows % 2 == half), np.flatnonzero(rows % 2 != half)
+            weight = None if self._weight is None else self._weight[there]
+            other = Noise(self._logits[there], self._k[there], weight, self._T, self._patterns)
+            found.append((here, other.transition(trust)))
+        return found
+
     def _border(self, above: Callable[[float], float], outside: float) -> float:
         if above(outside) <= 0:
             return outside
@@ -90,8 +142,7 @@ class Noise:
             log_rest, counts = self._patterns
 
             def of_rows(noise: float) -> FloatArray:
-                mixed = (1 - noise) * T + noise / n_classes
-                log_e = log_likelihoods(log_rest, counts, mixed)
+                log_e = log_likelihoods(log_rest, counts, with_noise(T, noise))
                 top = np.maximum(log_e.max(axis=1), -_LARGE)  # of a row of many labels far below 0
                 given = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
                 losses = -np.log(given) - top[k]
@@ -105,6 +156,11 @@ class Noise:
             return float(losses.sum() if self._weight is None else losses @ self._weight)
 
         return loss
+
+
+def with_noise(T: FloatArray, level: float) -> FloatArray:
+    """Return (1-λ)T + λ/K."""
+    return np.asarray((1 - level) * T + level / len(T))
 
 
 def _likeliest_scale(loss: Callable[[float], float], also: float) -> float:

@@ -26,6 +26,11 @@ class Run:
     trust: float = 0.0
     """How many labels of each class the T given counts for where all of it is learned."""
 
+    @property
+    def learns_held_out(self) -> bool:
+        """Whether it learns T from labels held out: on those trained on p is too sure of itself."""
+        return self.method.learns == "noise" or (self.method.learns == "free" and self.trust > 0)
+
 
 class Patterns(NamedTuple):
     """The different likelihoods that rows have: log rest[m, y] + Σ_k counts[m, k] log T[y, k]."""
@@ -103,15 +108,15 @@ class Objective:
         )
         self.patterns = log_rest, counts, columns
 
-    def give_noise(self) -> None:
-        """Leave the noise level to whoever sets it: no gradient moves it any more."""
+    def give(self, run: int) -> None:
+        """Leave what a run knows of T to whoever sets it: no gradient moves it any more."""
+        own = self.learned[run]
+        if own is not None:
+            own.grad = None  # the optimiser passes it over
         for part in self.parts:
-            if part.method.learns == "noise":
+            those = [self.learned[i] for i in part.runs]
+            if all(own is None or own.grad is None for own in those):
                 part.slope = None
-                for run in part.runs:
-                    learned = self.learned[run]
-                    if learned is not None:
-                        learned.grad = None  # the optimiser passes it over
 
     def transition(self, run: int) -> FloatArray:
         """Return T as a run has it now."""

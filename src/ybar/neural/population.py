@@ -15,8 +15,9 @@ from .. import decode
 from .._typing import AnyArray, FloatArray, IntArray
 from . import evaluate
 from .data import Rows
+from .losses import FIRST_NOISE
 from .models import Dense, Module
-from .noise import Noise
+from .noise import Noise, with_noise
 from .objective import Run
 from .train import Epoch, Recipe, Samples, Stack, one_thread, train
 
@@ -25,6 +26,7 @@ _WIDEST_STACK = 512
 _SECONDS_BETWEEN_LOOKS = 0.1
 # As many as the mean of the weights looks back on.
 _STEPS_BEFORE_NOISE = 1000
+_LEAST_NOISE = 1e-4
 
 
 Measure: TypeAlias = "Callable[[AnyArray, Record, FloatArray], dict[str, float]]"
@@ -140,18 +142,20 @@ def follow(
             _end_failed(records, epoch, stack, logits)
             alive = [run for run, record in enumerate(records) if not record.done]
             noise: dict[int, Noise] = {}
+            under: dict[int, Any] = {}
             if data.validation is not None and logits is not None:
                 k, weight, patterns = data.validation[1:]
                 for run in alive:
-                    if records[run].run.method.learns == "noise":
+                    if records[run].run.learns_held_out:
                         noise[run] = Noise(logits[run][at], k, weight, data.T, patterns)
             # Trained with once p is about something: an unsure p explains any noise, and without
             # noise in T it would have to stay unsure.
-            if noise and epoch.epoch * epoch.batches >= _STEPS_BEFORE_NOISE:
-                stack.objective.give_noise()
+            soon = min(_STEPS_BEFORE_NOISE, recipe.max_epochs * epoch.batches / 2)
+            if epoch.epoch * epoch.batches >= soon:
                 for run, found in noise.items():
-                    stack.set_noise(run, found.estimate)
-            own = [stack.objective.transition(run) for run in range(len(records))]
+                    own, under[run] = _learned(found, records[run].run, at)
+                    stack.give(run, own)
+            T = [stack.objective.transition(run) for run in range(len(records))]
             values = [
                 {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss
             ]
@@ -163,16 +167,17 @@ def follow(
                         data.validation.y_comp,
                         data.validation.weight,
                         records[run].reading,
-                        own[run],
+                        T[run],
                         inverse,
                         data.validation.patterns,
+                        under.get(run, ()),
                     )
                     if data.held_out is not None:
-                        values[run] |= data.held_out(logits[run], records[run], own[run])
+                        values[run] |= data.held_out(logits[run], records[run], T[run])
             for its_rows, measure in watched:
                 logits = logits_of(stack.model, its_rows, np.arange(len(its_rows)))
                 for run in alive:
-                    values[run] |= measure(logits[run], records[run], own[run])
+                    values[run] |= measure(logits[run], records[run], T[run])
         for run in alive:
             record = records[run]
             values[run]["seconds"] = epoch.seconds
@@ -182,6 +187,14 @@ def follow(
         if all(record.done for record in records):
             return
         yield
+
+
+def _learned(found: Noise, run: Run, rows: IntArray) -> tuple[AnyArray, Any]:
+    """Return the parameters of T that held-out labels give a run, and under which T to judge it."""
+    if run.method.learns == "free":
+        return np.log(found.transition(run.trust)), found.elsewhere(rows, run.trust)
+    level = min(max(found.estimate, _LEAST_NOISE), 1 - _LEAST_NOISE)
+    return np.array([math.log(level) - math.log1p(-level)]), ()
 
 
 def _end_failed(
@@ -304,6 +317,10 @@ def grow(
         stack = Stack(make(mine), mine, log_T, recipe)
         if start is not None:
             stack.start(start["weights"], start["learned"])
+        elif data.validation is not None:
+            for i, run in enumerate(mine):
+                if run.method.learns == "free" and run.learns_held_out:
+                    stack.give(i, np.log(with_noise(data.T, FIRST_NOISE)))
         trainings.append(
             follow(
                 stack,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,6 @@ from .models import Dense, Module
 from .objective import Objective, Patterns, Run
 
 _SETTLED_AT_ONCE = 64
-_LEAST_NOISE = 1e-4
 
 
 class Samples(NamedTuple):
@@ -186,14 +184,14 @@ class Stack:
         self.average.restart()
 
     @torch.no_grad()
-    def set_noise(self, run: int, level: float) -> None:
-        """Have a run go on with this noise level, its mean of the weights too."""
+    def give(self, run: int, learned: AnyArray) -> None:
+        """Have a run go on with these parameters of T, its mean of the weights too."""
+        self.objective.give(run)
         own = self.objective.learned[run]
-        level = min(max(level, _LEAST_NOISE), 1 - _LEAST_NOISE)
         pairs = zip(self.average.parameters, self.average.mean, strict=True)
         for tensor in (own, *(mean for parameter, mean in pairs if parameter is own)):
             if tensor is not None:
-                tensor.fill_(math.log(level) - math.log1p(-level))
+                tensor.copy_(torch.from_numpy(learned))
 
     def _state(self) -> Iterator[Tensor]:
         for group in self.groups:
