@@ -160,9 +160,26 @@ def test_a_noise_level_that_is_given_is_moved_by_nothing_else(job):
                 np.testing.assert_allclose(stack.objective.transition(run), expected, atol=1e-6)
             elif epoch.epoch == 2:
                 assert np.abs(stack.objective.transition(run) - expected).max() > 0.01
-                stack.objective.give_noise()
-                stack.set_noise(run, level)
+                stack.give(run, np.array([np.log(level / (1 - level))]))
         given = True if epoch.epoch >= 2 else None
+
+
+def test_a_T_that_is_given_to_one_run_leaves_the_others_to_learn_theirs(job):
+    X, training, _, T, _ = job
+    recipe = Recipe(max_epochs=3, batch_size=20, weight_averaging=0.9)
+    runs = [Run(losses.METHODS["cpe-t"], 0.01, trust=trust) for trust in (0, 100)]
+    given = transition.with_uniform_noise(T, 0.4)
+    found = []
+    for both in (False, True):
+        stack = Stack(Dense((64, 10), [0, 0]), runs, log_of(T), recipe)
+        if both:
+            stack.give(1, np.log(given))
+        generator = np.random.default_rng(3)
+        for _ in train(stack, Rows(X, CPU), training, recipe, generator, threading.Event()):
+            found.append([stack.objective.transition(run) for run in (0, 1)])
+    np.testing.assert_allclose(found[-1][1], given, atol=1e-6)
+    assert np.abs(found[-1][0] - T).max() > 0.01
+    np.testing.assert_allclose(found[-1][0], found[2][0], atol=1e-5)
 
 
 def test_a_module_goes_the_way_of_the_dense_network_that_it_is(job):
