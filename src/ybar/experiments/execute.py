@@ -308,7 +308,7 @@ class _Cluster:
             settings = {
                 # A job whose worker died comes back to us, who count.
                 "distributed.scheduler.allowed-failures": 0,
-                # It looks a hundred times a second what a worker does, at a fifth of its time.
+                # It looks a hundred times a second what a worker does, at a tenth of its time.
                 "distributed.worker.profile.enabled": False,
                 # Dask's own also give memory back at every chance, to ask for it again at once.
                 "distributed.nanny.pre-spawn-environ": _ONE_THREAD,

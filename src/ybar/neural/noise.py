@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from .._evidence import log_likelihoods
 from .._typing import AnyArray, FloatArray, IntArray
+from ..transition import with_uniform_noise
 from .evaluate import log_softmax
 
 _WIDEST = 2.0  # temperatures from e⁻² to e²
@@ -69,7 +70,7 @@ class Noise:
         found beside it, as for λ.
         """
         K = len(self._T)
-        first = with_noise(self._T, max(self.estimate, _LEAST_LEVEL))
+        first = with_uniform_noise(self._T, max(self.estimate, _LEAST_LEVEL))
         log_rest, counts = self._patterns or (np.zeros((K, K)), np.eye(K))
         weight = np.ones(len(self._k)) if self._weight is None else self._weight
         total = max(float(weight.sum()), 1.0)
@@ -142,7 +143,7 @@ class Noise:
             log_rest, counts = self._patterns
 
             def of_rows(noise: float) -> FloatArray:
-                log_e = log_likelihoods(log_rest, counts, with_noise(T, noise))
+                log_e = log_likelihoods(log_rest, counts, with_uniform_noise(T, noise))
                 top = np.maximum(log_e.max(axis=1), -_LARGE)  # of a row of many labels far below 0
                 given = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
                 losses = -np.log(given) - top[k]
@@ -156,11 +157,6 @@ class Noise:
             return float(losses.sum() if self._weight is None else losses @ self._weight)
 
         return loss
-
-
-def with_noise(T: FloatArray, level: float) -> FloatArray:
-    """Return (1-λ)T + λ/K."""
-    return np.asarray((1 - level) * T + level / len(T))
 
 
 def _likeliest_scale(loss: Callable[[float], float], also: float) -> float:

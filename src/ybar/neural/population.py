@@ -13,11 +13,12 @@ import numpy as np
 
 from .. import decode
 from .._typing import AnyArray, FloatArray, IntArray
+from ..transition import with_uniform_noise
 from . import evaluate
 from .data import Rows
 from .losses import FIRST_NOISE
 from .models import Dense, Module
-from .noise import Noise, with_noise
+from .noise import Noise
 from .objective import Run
 from .train import Epoch, Recipe, Samples, Stack, one_thread, train
 
@@ -320,7 +321,7 @@ def grow(
         elif data.validation is not None:
             for i, run in enumerate(mine):
                 if run.method.learns == "free" and run.learns_held_out:
-                    stack.give(i, np.log(with_noise(data.T, FIRST_NOISE)))
+                    stack.give(i, np.log(with_uniform_noise(data.T, FIRST_NOISE)))
         trainings.append(
             follow(
                 stack,
