@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ybar import metrics
-from ybar.experiments import published, transfer
+from ybar.experiments import plan_file, published, transfer
 from ybar.experiments.ledger import Entry
+from ybar.experiments.plan import Plan, trainings
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 CLOSE = 0.5  # points
@@ -135,7 +136,8 @@ def of_neighbors(line: dict[str, str]) -> Candidate:
 def read() -> dict[Trial, list[Candidate]]:
     """Return all candidates of each trial."""
     found: dict[Trial, list[Candidate]] = {}
-    for trial, entry in complete(transfer.read(RESULTS / "paper" / "runs.csv")):
+    runs = transfer.read(RESULTS / "paper" / "runs.csv")
+    for trial, entry in complete(runs, plan_file.read("paper")):
         found.setdefault(trial, []).extend(of_ledger(entry))
     with (RESULTS / "choosing_neighbors.csv").open() as file:
         for line in csv.DictReader(file):
@@ -144,24 +146,28 @@ def read() -> dict[Trial, list[Candidate]]:
     return found
 
 
-def complete(entries: Iterable[Entry]) -> Iterator[tuple[Trial, Entry]]:
+def complete(entries: Iterable[Entry], plan: Plan) -> Iterator[tuple[Trial, Entry]]:
     """Yield the runs of a base in a trial that has all of its CPE runs, failed ones too.
 
     A choice out of some would be another one, and an easier one.
     """
+
+    def cpe(methods: Iterable[str]) -> int:
+        return sum(method in ("cpe", *ESTIMATE_Q) for method in methods)
+
+    planned = {
+        (part.base.name, setting.name): cpe(
+            training.method for training in trainings(part, setting)
+        )
+        for part in plan.parts
+        for setting in part.settings
+    }
     parts: dict[tuple[str, Trial], list[Entry]] = {}
     for entry in entries:
         trial = Trial(*(entry.config[name] for name in Trial._fields))
         parts.setdefault((entry.config["base"], trial), []).append(entry)
-
-    def n_runs(runs: list[Entry]) -> int:
-        return sum(run.config["method"] in ("cpe", *ESTIMATE_Q) for run in runs)
-
-    most: dict[str, int] = {}
-    for (base, _), runs in parts.items():
-        most[base] = max(n_runs(runs), most.get(base, 0))
     for (base, trial), runs in parts.items():
-        if n_runs(runs) == most[base]:
+        if cpe(run.config["method"] for run in runs) == planned[base, trial.setting]:
             yield from ((trial, run) for run in runs)
 
 

@@ -26,6 +26,7 @@ from ybar import (
     save,
     transition,
 )
+from ybar.experiments import plan_file
 
 ROOT = Path(__file__).resolve().parent.parent
 quick = settings(deadline=None, max_examples=40)
@@ -447,7 +448,20 @@ def test_a_trial_counts_when_all_its_runs_are_there(choosing):
 
     whole = [entry(0, method, rate) for method in ("cpe-f", "cpe-t", "dm") for rate in (0.1, 0.2)]
     half = [entry(1, "cpe-f", rate) for rate in (0.1, 0.2)] + [entry(1, "cpe-t", 0.1)]
-    found = list(choosing.complete([*half, *whole]))
+    others = [entry(2, "dm", rate) for rate in (0.1, 0.2)]
+    plan = plan_file.parse(
+        """
+        datasets = ["mnist"]
+        settings = ["weak"]
+        [[base]]
+        name = "linear"
+        kind = "network"
+        methods = ["dm", "fwd", "cpe-f", "cpe-t"]
+        learning_rates = [0.1, 0.2]
+        """
+    )
+    assert list(choosing.complete([*half, *others], plan)) == []
+    found = list(choosing.complete([*half, *whole, *others], plan))
     assert found == [(choosing.Trial("mnist", "weak", 0), entry) for entry in whole]
 
 
