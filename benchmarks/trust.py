@@ -2,7 +2,7 @@
 
 Trials of the paper's columns with strong labels, without noise and with noise 0.5 that the T given
 knows nothing of. ``cpe-f`` told T as it is given, ``cpe-t`` with each trust, and ``cpe-f`` told the
-T that the labels were drawn from. Writes ``results/trust.csv``, a line a column as it ends (those
+T that the labels were drawn from. Writes ``results/trust.csv``, a line a trial as it ends (those
 in it are not run again), and ``results/trust.md``.
 
     python benchmarks/trust.py
@@ -25,18 +25,20 @@ from ybar.experiments.run import draw, load
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 FILE = RESULTS / "trust.csv"
-COLUMNS = list(itertools.product(("kmnist", "mnist"), ("strong", "noise-0.5")))
+COLUMNS = list(itertools.product(range(3), ("kmnist", "mnist"), ("strong", "noise-0.5")))
 TRUSTS = (0, 100, 1_000, 10_000)
 
 
-def measured(dataset: str, setting: str) -> dict[str, Any]:
-    """Return the accuracies of a column, and what SCEL chose."""
+def measured(number: int, dataset: str, setting: str) -> dict[str, Any]:
+    """Return the accuracies of a trial of a column, and what SCEL chose."""
     data = load(Dataset(dataset))
     how = published.SETTINGS[setting]
-    trial = draw(data, how, seed_of(dataset, setting, 0), 0.1)
+    trial = draw(data, how, seed_of(dataset, setting, number), 0.1)
 
     def fitted(T: Any, **settings: Any) -> tuple[float, float]:
-        clf = ComplementaryNetClassifier(transition=T, random_state=0, decoder="max", **settings)
+        clf = ComplementaryNetClassifier(
+            transition=T, random_state=number, decoder="max", **settings
+        )
         clf.fit(data.X_train, trial.y_comp)
         accuracy = 100 * float(np.mean(clf.predict(data.X_test) == data.y_test))
         return accuracy, min(clf.history_["scel"])
@@ -49,6 +51,7 @@ def measured(dataset: str, setting: str) -> dict[str, Any]:
         alone[trust], scel[trust] = fitted(trial.T, method="cpe-t", transition_trust=trust)
     trust = min(scel, key=scel.__getitem__)
     return {
+        "trial": number,
         "dataset": dataset,
         "setting": setting,
         "given": given,
@@ -63,27 +66,27 @@ def measured(dataset: str, setting: str) -> dict[str, Any]:
 def table(rows: list[dict[str, str]]) -> str:
     """Return the accuracies as Markdown."""
     found = [
-        f"| data | labels | `cpe-f`, T as given | {' | '.join(f'trust {t:,}' for t in TRUSTS)} "
-        "| chosen by SCEL | `cpe-f`, true T |",
-        f"|---|---|---|{'---|' * len(TRUSTS)}---|---|",
+        "| data | labels | trial | `cpe-f`, T as given "
+        f"| {' | '.join(f'trust {t:,}' for t in TRUSTS)} | chosen by SCEL | `cpe-f`, true T |",
+        f"|---|---|---|---|{'---|' * len(TRUSTS)}---|---|",
     ]
-    for row in rows:
+    for row in sorted(rows, key=lambda row: (row["dataset"], row["setting"], row["trial"])):
         names = ["given", *(f"accuracy {trust}" for trust in TRUSTS), "chosen"]
         figures = " | ".join(f"{float(row[name]):.1f}" for name in names)
         found.append(
-            f"| {row['dataset']} | {row['setting']} | {figures} ({int(row['trust']):,}) "
-            f"| {float(row['true T']):.1f} |"
+            f"| {row['dataset']} | {row['setting']} | {int(row['trial']) + 1} "
+            f"| {figures} ({int(row['trust']):,}) | {float(row['true T']):.1f} |"
         )
     return "\n".join(found) + "\n"
 
 
 if __name__ == "__main__":
     console = Console()
-    done = {(row["dataset"], row["setting"]) for row in lines.read(FILE)}
-    for dataset, setting in COLUMNS:
-        if (dataset, setting) in done:
+    done = {(int(row["trial"]), row["dataset"], row["setting"]) for row in lines.read(FILE)}
+    for column in COLUMNS:
+        if column in done:
             continue
-        found = measured(dataset, setting)
+        found = measured(*column)
         console.print(found)
         lines.add(FILE, found)
         (RESULTS / "trust.md").write_text(table(lines.read(FILE)))
