@@ -1642,8 +1642,44 @@ CASES += [
     pytest.param(
         lambda: transition.credible_intervals([0, 1], [1, 0], smoothing=1e-20),
         ValueError,
-        ["smoothing must be at least 1e-06", "got 1e-20", "1/K"],
+        ["smoothing must be at least 1e-06", "got 1e-20", "for 0.5"],
         id="intervals-tiny-smoothing",
+    ),
+    pytest.param(
+        lambda: labels.Evidence.candidates([[0, 1], [2]]),
+        ValueError,
+        ["sets must be a boolean array", "differ in length", "True where a class is in the row's"],
+        id="evidence-candidates-ragged",
+    ),
+    pytest.param(
+        lambda: labels.Evidence.candidates([[True, False], [False, False]]),
+        ValueError,
+        ["sets must leave some class possible", "row 1", "nothing is known leave all"],
+        id="evidence-candidates-none",
+    ),
+    pytest.param(
+        lambda: labels.Evidence.ordinary([0, np.nan], classes=3),
+        ValueError,
+        ["y must hold a label in each row", "row 1", "Drop such rows"],
+        id="evidence-ordinary-nan",
+    ),
+    pytest.param(
+        lambda: transition.estimate([0, 1], labels.Evidence.complementary([1, 0], U)),
+        ValueError,
+        ["y_comp must hold one complementary label", "got Evidence", "evidence.labels()"],
+        id="estimate-evidence",
+    ),
+    pytest.param(
+        lambda: labels.Evidence.complementary([0], {"ann": 2 * U, "bob": U}, annotator=["bob"]),
+        ValueError,
+        ["T['ann'] must have rows that sum to 1"],
+        id="evidence-first-annotator",
+    ),
+    pytest.param(
+        lambda: labels.Evidence.complementary([[1, 2], [0, 1]], U),
+        ValueError,
+        ["y_comp must hold", "of shape (2, 2)", "a label in each column", "&"],
+        id="evidence-label-columns",
     ),
     pytest.param(
         lambda: metrics.one_standard_error([2, 1], [np.inf, 0.1]),

@@ -531,6 +531,18 @@ def test_names_of_data_frames_are_the_classes_and_annotators_keep_their_kind():
     np.testing.assert_allclose(made, [[0, 0.5, 0.5], [1 / 3] * 3])
 
 
+def test_a_single_annotator_is_a_T_like_any_other():
+    T = transition.strong(3, random_state=0)
+    made = Evidence.complementary([0, 2], {"ann": T}, annotator=["ann", "ann"])
+    np.testing.assert_array_equal(made.transition, T)
+    np.testing.assert_array_equal(made.labels(), [0, 2])
+
+
+def test_sets_may_be_booleans_of_pandas():
+    frame = pd.DataFrame({"a": [True, False], "b": [True, True]}, dtype="boolean")
+    np.testing.assert_array_equal(Evidence.candidates(frame), [[1, 1], [0, 1]])
+
+
 def test_hundreds_of_labels_are_judged_and_joined_without_underflow():
     n = 200
     mask = np.ones((3, n), dtype=bool)
@@ -559,12 +571,49 @@ def judged(noise):
 def test_score_judges_evidence_by_the_T_that_was_learned(method):
     X, evidence, as_labels, y_comp, T = judged(0.4)
     clf = net(method=method, transition=T).fit(X, evidence)
-    assert clf.score(X, as_labels) == clf.score(X, y_comp)
+    assert clf.score(X, as_labels) == pytest.approx(clf.score(X, y_comp), rel=1e-12)
     learned = clf.learned_transition_
     slow = [-np.log(p @ learned[:, k]) for p, k in zip(clf.predict_proba(X), y_comp, strict=True)]
     true = np.asarray(evidence)[1900:]
     slow[1900:] = -np.log((clf.predict_proba(X)[1900:] * true).sum(axis=1))
     assert clf.score(X, evidence) == pytest.approx(-np.mean(slow), rel=1e-5)
+
+
+def test_evidence_is_scored_under_the_T_that_it_has():
+    X, _, _, y_comp, T = judged(0.0)
+    other = transition.strong(K, random_state=7)
+    drawn = labels.draw(np.argmax(X, axis=1), other, random_state=0)
+    by_other = Evidence.complementary(drawn, other)
+    several = Evidence.complementary(
+        np.where(np.arange(2000) % 2, y_comp, drawn),
+        {"a": T, "b": other},
+        annotator=np.where(np.arange(2000) % 2, "a", "b"),
+    )
+    fitted = [net(transition=T).fit(X, y_comp), net().fit(X, several)]
+    fitted += [net(method="cpe-n", transition=T).fit(X, y_comp)]
+    fitted += [CPEClassifier(transition=T).fit(X, y_comp)]
+    for clf in fitted:
+        expected = -metrics.scel(by_other, clf.predict_proba(X))
+        assert clf.score(X, by_other) == pytest.approx(expected)
+        expected = metrics.ure_zero_one(drawn, clf.predict(X), other)
+        assert metrics.ure_scorer(clf, X, by_other) == pytest.approx(-expected)
+
+
+def test_evidence_of_labels_alone_is_scored_on_the_scale_of_all_evidence():
+    X, _, _, _, T = judged(0.0)
+    y = np.argmax(X, axis=1)
+    mask = np.zeros((2000, K), dtype=bool)
+    for seed in range(3):
+        mask[np.arange(2000), labels.draw(y, T, random_state=seed)] = True
+    several = Evidence.complementary(mask, T)
+    clf = net(transition=T).fit(X, several)
+    p = clf.predict_proba(X)
+    assert clf.score(X, several) == pytest.approx(-metrics.scel(several, p))
+    mixed = Evidence.concatenate([several[1:], Evidence.ordinary(y[:1], classes=K)])
+    order = np.r_[1:2000, 0]
+    assert clf.score(X[order], mixed) == pytest.approx(clf.score(X, several), abs=0.01)
+    q_model = CPEClassifier(transition=T).fit(X, mask)  # it has no likelihood of a row
+    assert q_model.score(X, several) == pytest.approx(q_model.score(X, mask))
 
 
 def test_a_search_over_methods_finds_the_noise_from_evidence_too():

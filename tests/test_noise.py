@@ -9,12 +9,16 @@ from ybar import (
     ComplementaryNetClassifierCV,
     datasets,
     labels,
+    metrics,
     transition,
 )
+from ybar.displays import ConfusionDisplay
 from ybar.labels import Evidence
-from ybar.neural import evaluate, losses
+from ybar.neural import evaluate, losses, population
+from ybar.neural.models import Dense
 from ybar.neural.noise import Noise
 from ybar.neural.objective import Objective, Patterns, Run
+from ybar.neural.train import Recipe, Samples
 
 K = 5
 
@@ -49,7 +53,8 @@ def test_the_level_is_the_likeliest_and_the_interval_what_is_not_rejected(noise,
     grid, scales = np.linspace(0, 1, 51), np.exp(np.linspace(-2, 2, 61))
     values = np.array([[total(logits, k, T, a, b, weight) for b in scales] for a in grid]).min(1)
     assert found.estimate == pytest.approx(grid[values.argmin()], abs=0.021)
-    inside = grid[values <= values.min() + 3.841459 / 2]
+    each = 1 if weight is None else np.sum(weight**2) / np.sum(weight)
+    inside = grid[values <= values.min() + each * 3.841459 / 2]
     assert found.interval() == pytest.approx((inside[0], inside[-1]), abs=0.021)
     low, high = found.interval()
     assert low - 0.03 <= noise <= high + 0.03
@@ -68,6 +73,16 @@ def test_the_interval_covers_as_often_as_it_says():
         low, high = Noise(logits, k, None, T).interval()
         covered += low <= 0.3 <= high
     assert 0.88 <= covered / 100 <= 1
+
+
+def test_weights_that_differ_make_the_interval_wider():
+    covered = 0
+    for seed in range(60):
+        logits, T, k = synthetic(0.3, seed, n=1000)
+        weight = np.where(np.arange(1000) % 10 == 0, 10.0, 0.1)
+        low, high = Noise(logits, k, weight, T).interval()
+        covered += low <= 0.3 <= high
+    assert covered >= 50
 
 
 def test_labels_in_patterns_say_the_same_of_the_noise():
@@ -233,9 +248,8 @@ def test_each_half_of_the_labels_is_judged_under_the_T_of_the_other():
     logits, T, k, _ = strayed(n=2000)
     rows = np.repeat(np.arange(1000), 2)
     weight = np.random.default_rng(0).random(2000)
-    parts = Noise(logits, k, weight, T).elsewhere(rows, 30)
-    together = np.sort(np.concatenate([part for part, _ in parts]))
-    np.testing.assert_array_equal(together, np.arange(2000))
+    halves = Noise(logits, k, weight, T).elsewhere(rows, 30)
+    parts = [(np.flatnonzero(rows % 2 == i), T_half) for i, T_half in enumerate(halves)]
     for part, T_elsewhere in parts:
         others = np.setdiff1d(np.arange(2000), part)
         assert not set(rows[part]) & set(rows[others])
@@ -330,6 +344,113 @@ def test_trust_is_a_number_of_labels(digits, wrong):
     if wrong is not True:
         with pytest.raises(ValueError, match="transition_trusts must be a list of numbers"):
             search.fit(digits.X_train, digits.y_train)
+
+
+def test_trust_is_refused_where_no_T_is_learned(digits):
+    y_comp = labels.draw(digits.y_train, transition.uniform(10), random_state=0)
+    for clf, name in (
+        (net(method="cpe-n", transition_trust=5), "transition_trust must be 0"),
+        (ComplementaryNetClassifierCV(transition_trusts=[0, 5]), "transition_trusts must be 0"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            clf.fit(digits.X_train, y_comp)
+
+
+def noisy_blobs(noise=0.5, n=9000, n_classes=5):
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=n)
+    X = (np.eye(n_classes)[y] + rng.normal(0, 0.3, (n, n_classes))).astype(np.float32)
+    T = transition.strong(n_classes, random_state=3)
+    return X, y, labels.draw(y, transition.with_uniform_noise(T, noise), rng), T
+
+
+@pytest.mark.parametrize("settings", [{"method": "cpe-n"}, {"method": "cpe-t"}])
+def test_error_rates_are_estimated_under_the_noise_that_was_found(settings):
+    X, y, y_comp, T = noisy_blobs()
+    if settings["method"] == "cpe-t":
+        settings = {**settings, "transition_trust": 1000}
+    clf = net(transition=T, **settings).fit(X[:5000], y_comp[:5000])
+    predicted, unseen = clf.predict(X[5000:]), y_comp[5000:]
+    T_learned = clf.learned_transition_
+    found, error = metrics.ure_zero_one(unseen, predicted, T_learned, return_std_error=True)
+    assert metrics.ure_scorer(clf, X[5000:], unseen) == pytest.approx(-found)
+    assert abs(found - np.mean(predicted != y[5000:])) < 4 * error
+    assert abs(metrics.ure_zero_one(unseen, predicted, T) - found) > 4 * error  # as it was given
+    assert abs(clf.history_["ure"][-1]) < 0.3
+    shown = ConfusionDisplay.from_estimator_complementary(clf, X[5000:], unseen)
+    assert np.trace(shown.matrix) / shown.matrix.sum() == pytest.approx(1 - found, abs=0.02)
+
+
+def test_error_rates_are_estimated_under_the_T_given_where_gradients_moved_it():
+    X, _, y_comp, T = noisy_blobs(0.0, n=2000)
+    clf = net(method="cpe-t", transition=T, max_epochs=5).fit(X, y_comp)
+    assert not np.allclose(clf.learned_transition_, T)
+    expected = metrics.ure_zero_one(y_comp, clf.predict(X), T)
+    assert metrics.ure_scorer(clf, X, y_comp) == pytest.approx(-expected)
+
+
+def test_a_T_that_is_only_near_the_true_one_does_not_decode():
+    X, _, y_comp, T = noisy_blobs(n=2000)
+    clf = net(method="cpe-t", transition=T, transition_trust=100, max_epochs=5).fit(X, y_comp)
+    np.testing.assert_array_equal(clf.predict(X), clf.predict_proba(X).argmax(axis=1))
+    assert clf.decoder_ == "max"
+    assert net(method="cpe-t", transition=T, max_epochs=5).fit(X, y_comp).decoder_ == "l1"
+
+
+@pytest.mark.parametrize("patience", [None, 2])
+def test_the_epoch_kept_is_one_that_trained_with_the_noise_found(patience):
+    X, _, y_comp, T = noisy_blobs(0.3, n=2000)
+    clf = net(method="cpe-n", transition=T, max_epochs=20, learning_rate=0.1, patience=patience)
+    clf.fit(X, y_comp)
+    assert clf.best_epoch_ >= 10  # 8 batches an epoch: the noise is given after half of 160 steps
+    expected = transition.with_uniform_noise(T, clf.noise_)
+    np.testing.assert_allclose(clf.learned_transition_, expected, atol=2e-4)
+
+
+def test_noise_is_found_from_all_labels_of_a_row_together():
+    rng = np.random.default_rng(0)
+    n, n_classes = 1500, 10
+    y = rng.integers(n_classes, size=n)
+    X = (np.eye(n_classes)[y] + rng.normal(0, 0.5, (n, n_classes))).astype(np.float32)
+    T = transition.strong(n_classes, random_state=0)
+    first, second = (labels.draw(y, transition.with_uniform_noise(T, 0.3), rng) for _ in range(2))
+    X, first, second = (array[first != second] for array in (X, first, second))
+    mask = np.eye(n_classes, dtype=bool)[first] | np.eye(n_classes, dtype=bool)[second]
+    rows, held_out = np.arange(len(X)), np.arange(len(X))[::5]
+    sets, code = np.unique(mask, axis=0, return_inverse=True)
+    patterns = Patterns(np.zeros(sets.shape), sets.astype(float))
+    training = Samples(rows, code.reshape(-1), None, patterns)
+    together = Samples(held_out, code.reshape(-1)[held_out], None, patterns)
+    row, k = np.nonzero(mask[held_out])
+    run = Run(losses.METHODS["cpe-n"], 0.01)
+
+    def found(validation, jointly):
+        (record,) = population.grow(
+            [run],
+            [evaluate.Reading("p", "max", T)],
+            population.Data(X, training, validation, T, jointly=jointly),
+            Recipe(max_epochs=10),
+            population.Selection("last"),
+            make=lambda mine: Dense((n_classes, n_classes), [run.seed for run in mine], seed=0),
+            width=n_classes,
+            seed=0,
+        )
+        return record.noise.estimate, record.history["scel"][-1]
+
+    one_by_one = Samples(held_out[row], k)
+    noise, scel = found(one_by_one, together)
+    assert noise == pytest.approx(found(together, None)[0], abs=1e-6)
+    assert noise != pytest.approx(found(one_by_one, None)[0], abs=1e-3)
+    assert scel < np.log(n_classes) + 0.1  # of a label still, not of a row
+
+
+def test_noise_cannot_be_found_where_no_label_is_complementary(digits):
+    T, y = transition.strong(10, random_state=0), digits.y_train
+    y_comp = labels.draw(y[600:], T, random_state=0)
+    known = Evidence.ordinary(y[:600], classes=10)
+    mixed = Evidence.concatenate([known, Evidence.complementary(y_comp, T)])
+    with pytest.raises(ValueError, match="y must hold complementary labels under one T"):
+        net(method="cpe-n").fit(digits.X_train[:600], mixed[:600])
 
 
 def test_noise_in_evidence_of_several_kinds_is_found(digits):

@@ -760,3 +760,6 @@ def test_a_matrix_may_have_names_on_any_side(tmp_path):
     (tmp_path / "T.csv").write_text(",a,b\nb,0,1\na,1,0\n")
     with pytest.raises(MatrixError, match="names its rows and columns alike"):
         read_matrix(tmp_path / "T.csv")
+    (tmp_path / "T.csv").write_text(",0.87,0.13\n0.87,0,0.13\n0.87,0.13,0\n")
+    with pytest.raises(MatrixError, match="fill in the first cell"):
+        read_matrix(tmp_path / "T.csv")

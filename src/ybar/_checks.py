@@ -100,8 +100,15 @@ def n_jobs(value: Any) -> None:
         )
 
 
-def label_array(values: Any, rule: str) -> AnyArray:
-    """Return labels as an array of one or two dimensions."""
+def label_array(values: Any, rule: str, meaning: str = "is ruled out") -> AnyArray:
+    """Return labels as an array of one or two dimensions.
+
+    `meaning` is what True says of a class where they are a boolean array.
+    """
+    if hasattr(values, "log_table"):
+        raise ValueError(
+            f"{rule}; got Evidence. Pass its labels, evidence.labels(), where it has no others"
+        )
     try:
         # numpy would turn a list of numbers and strings into strings, NaN into 'nan'.
         strings = isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values)
@@ -111,7 +118,7 @@ def label_array(values: Any, rule: str) -> AnyArray:
     except ValueError:
         raise ValueError(
             f"{rule}; got rows that differ in length. Make a boolean array of them, True where a "
-            "class is ruled out"
+            f"class {meaning}"
         ) from None
     if array.ndim not in (1, 2):
         came = f"shape {array.shape}" if array.ndim else shown(values)
@@ -119,8 +126,11 @@ def label_array(values: Any, rule: str) -> AnyArray:
     return array
 
 
-def label_column(array: AnyArray, name: str) -> AnyArray:
-    """Return one label a row, of one kind, none missing, none continuous."""
+def label_column(array: AnyArray, name: str, *, several: bool = False) -> AnyArray:
+    """Return one label a row, of one kind, none missing, none continuous.
+
+    `several` tells whether a boolean array of more labels a row would do too.
+    """
     if array.dtype.kind == "c" or (array.ndim == 2 and array.shape[1] != 1):
         raise ValueError(
             f"{name} must hold one label a row; got {array.dtype} of shape {array.shape}"
@@ -132,8 +142,8 @@ def label_column(array: AnyArray, name: str) -> AnyArray:
         row = int(np.argmax(missing))
         raise ValueError(
             f"{name} must hold a label in each row; row {row} contains {shown(column[row])} "
-            "(NaN, infinity or None). Drop such rows, or pass a boolean N×K array in which they "
-            "rule out nothing"
+            "(NaN, infinity or None). Drop such rows"
+            + (", or pass a boolean N×K array in which they rule out nothing" if several else "")
         )
     one_kind(column, f"{name} must hold class names of one kind")
     if column.dtype.kind == "f" and (column % 1 != 0).any():

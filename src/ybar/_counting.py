@@ -19,6 +19,7 @@ from ._typing import FloatArray
 __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
 _ANNOTATORS = ("clcifar10", "clcifar20")
+_JEFFREYS = 0.5
 _LEAST_SMOOTHING = 1e-6  # below, the quantiles of a Beta distribution are no numbers
 
 
@@ -116,15 +117,17 @@ def credible_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return between what bounds each entry of T lies, given rows with both labels.
 
-    The posterior of each entry, with the prior of `estimate`: Beta(a[k], Σa - a[k]), a being a
-    row's counts plus `smoothing`. The intervals have equal tails and hold for one entry at a time.
+    The posterior of each entry: Beta(a[k], Σa - a[k]), a being a row's counts plus `smoothing`. The
+    intervals have equal tails and hold for one entry at a time; where an entry has no count they
+    begin at 0, where it has all counts of its row they end at 1. The prior of `estimate`, 1/K for
+    each entry, would take those without a count to be hardly above 0.
 
     Parameters
     ----------
     y_true, y_comp, classes
         As in `estimate`.
     smoothing : float, optional
-        Pseudo-counts for each cell, at least 1e-6; by default 1/K.
+        Pseudo-counts for each cell, at least 1e-6; by default 0.5 (Jeffreys' prior).
     level : float
         Probability that an entry lies in its interval.
 
@@ -146,17 +149,19 @@ def credible_intervals(
         raise ValueError(f"level must be a number above 0 and below 1; got {level:g}")
     counts = _count(y_true, y_comp, classes)
     if smoothing is None:
-        smoothing = 1 / len(counts)
+        smoothing = _JEFFREYS
     smoothing = _checks.number(smoothing, "smoothing", "a finite number above 0", 0)
     if smoothing < _LEAST_SMOOTHING:
         raise ValueError(
             f"smoothing must be at least {_LEAST_SMOOTHING:g}, or an entry without a count would "
-            f"be certain; got {smoothing:g}. Leave it out for 1/K"
+            f"be certain; got {smoothing:g}. Leave it out for {_JEFFREYS:g}"
         )
     a = counts + smoothing
     rest = a.sum(axis=1, keepdims=True) - a
     tail = (1 - level) / 2
     low, high = (np.asarray(special.betaincinv(a, rest, end)) for end in (tail, 1 - tail))
+    low[counts == 0] = 0
+    high[counts == counts.sum(axis=1, keepdims=True)] = 1
     return low, high
 
 

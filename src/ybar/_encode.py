@@ -78,11 +78,12 @@ def encode(
     if array.ndim == 2 and array.shape[1] > 1:
         raise ValueError(
             f"{rule}; got {array.dtype} of shape {array.shape}. If it holds 0 and 1, pass "
-            f"{name}.astype(bool); if likelihoods of the classes, labels.Evidence({name})"
+            f"{name}.astype(bool); if likelihoods of the classes, labels.Evidence({name}); if a "
+            "label in each column, join labels.Evidence.complementary of each with &"
         )
     if len(array) == 0:
         raise ValueError(f"{name} must hold at least one complementary label; got none")
-    column = _checks.label_column(array, name)
+    column = _checks.label_column(array, name, several=True)
     if classes is not None:
         names = check_classes(classes)
         return look_up(column, names, name), names

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from . import _checks, decode, transition
+from ._encode import pairs
 from ._typing import AnyArray, FloatArray, IntArray
 
 METHODS = ("anchors", "vertices", "volume")
@@ -29,11 +30,14 @@ _SAME = 1e-4  # rows of T, and ways to name them, that are nearer than this are 
 _SMALLER_PART = 0.7
 _NEVER = 1e-4  # a label that is rarer than this counts as never given
 _RANK_TOLERANCE = 1e-6
+_BEYOND_CHANCE = 2.0  # standard errors
 _SMALLEST_ENTRY = 1e-4  # where the volume's search starts for an entry that is 0
 _INSTEAD = "give some rows their true label and count with transition.estimate(y_true, y_comp)"
 
 
-def from_probabilities(q: ArrayLike, method: str, share: float | None, volume: float) -> FloatArray:
+def from_probabilities(
+    q: ArrayLike, method: str, share: float | None, volume: float, y_comp: ArrayLike | None = None
+) -> FloatArray:
     """Return the T whose rows are the corners of q."""
     if not isinstance(method, str) or method not in METHODS:
         allowed = ", ".join(map(repr, METHODS))
@@ -44,6 +48,8 @@ def from_probabilities(q: ArrayLike, method: str, share: float | None, volume: f
             raise ValueError("share must be a number above 0, at most 1; got 0")
     volume = _checks.number(volume, "volume", "a finite number of at least 0", 0)
     array = _check(q, _MOST_ROWS[method])
+    if y_comp is not None:
+        _check_borne_out(np.asarray(q, dtype=np.float64), y_comp)
     share = _SHARES[method] if share is None else share
     if method == "vertices":
         corners = _vertices(array, share)
@@ -78,6 +84,35 @@ def _check(q: ArrayLike, most: int) -> FloatArray:
             + f". Fit a model that tells more classes apart, or {_INSTEAD}"
         )
     return np.asarray(array / array.sum(axis=1, keepdims=True))
+
+
+def _check_borne_out(q: FloatArray, y_comp: ArrayLike) -> None:
+    """Refuse a q that varies in fewer than K-1 directions by more than chance.
+
+    Along each principal direction of q the labels are regressed on it: with a slope of 1 where q is
+    right, of 0 where it is noise.
+    """
+    n_rows, n_classes = q.shape
+    row, k = pairs(y_comp, n_classes)
+    n_given = len(np.asarray(y_comp))
+    if n_given != n_rows:
+        raise ValueError(
+            f"q and y_comp must have the same number of rows; got {n_rows} and {n_given}"
+        )
+    away = q[row] - q[row].mean(axis=0)
+    directions = np.linalg.svd(away, full_matrices=False)[2][: n_classes - 1]
+    of_q = away @ directions.T
+    of_labels = directions.T[k] - directions.T[k].mean(axis=0)
+    scale = np.maximum((of_q**2).sum(axis=0), np.finfo(float).tiny)
+    slope = (of_q * of_labels).sum(axis=0) / scale
+    error = np.sqrt((of_q**2 * (of_labels - slope * of_q) ** 2).sum(axis=0)) / scale
+    borne_out = int((slope > _BEYOND_CHANCE * error).sum())
+    if borne_out < n_classes - 1:
+        raise ValueError(
+            f"q must vary in {n_classes - 1} directions to tell T; y_comp bears out "
+            f"{borne_out} of them, the others may be noise: some classes look alike to the model. "
+            f"Pass more rows, fit a better model, or {_INSTEAD}"
+        )
 
 
 def _thinned(array: AnyArray, most: int) -> AnyArray:

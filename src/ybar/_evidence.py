@@ -111,8 +111,9 @@ class Evidence:
         Parameters
         ----------
         y_comp : array-like of shape (N,), or boolean array of shape (N, K)
-            One label a row, or several that were drawn independently. (A whole set drawn at once,
-            each as likely as any other of its size, is `excluded`.)
+            One label a row, or several that were drawn independently, no class twice: join labels
+            that may repeat with ``&``, evidence of one label a row each. (A whole set drawn at
+            once, each as likely as any other of its size, is `excluded`.)
         T : "uniform", array-like of shape (K, K), or dict of them
             A dict has a T for each annotator.
         classes : array-like of shape (K,), or int, optional
@@ -174,7 +175,8 @@ class Evidence:
                 "those rows out"
             )
         if classes is None:
-            classes = len(transition.check(next(iter(T.values()))))
+            first = next(iter(T))
+            classes = len(transition.check(T[first], name=f"T[{first!r}]"))
         names = _names(classes)
         matrices = []
         for name, matrix in T.items():
@@ -191,6 +193,8 @@ class Evidence:
                 "y_comp and annotator must have the same number of rows; got "
                 f"{len(codes)} and {len(who)}"
             )
+        if len(T) == 1:
+            return cls.complementary(y_comp, matrices[0], classes=names)
         at = {name: i for i, name in enumerate(T)}
         cell = np.array([at[name] for name in who]) * len(names) + codes
         used, code = np.unique(cell, return_inverse=True)
@@ -219,6 +223,12 @@ class Evidence:
 
     @classmethod
     def _of_sets(cls, array: BoolArray, names: AnyArray) -> Self:
+        empty = ~array.any(axis=1)
+        if empty.any():
+            raise ValueError(
+                f"sets must leave some class possible in each row; row {int(np.argmax(empty))} "
+                "leaves none. Correct or drop it; for a row of which nothing is known leave all"
+            )
         table, code = np.unique(array, axis=0, return_inverse=True)
         return cls._of(names, code.reshape(-1), table.astype(np.float64))._checked()
 
@@ -246,7 +256,7 @@ class Evidence:
         """
         names = _names(classes)
         codes = _indices(asked, names, "asked")
-        said = _checks.label_array(yes, "yes must hold True or False for each row")
+        said = _checks.label_array(yes, "yes must hold True or False for each row", "is it")
         if said.dtype != bool or said.shape != codes.shape:
             raise ValueError(
                 f"yes must hold True or False for each of the {len(codes)} rows; got {said.dtype} "
@@ -314,7 +324,7 @@ class Evidence:
             raise ValueError(
                 "evidence must leave some class possible in each row; row "
                 f"{int(np.argmax(impossible))} has probability 0 under every class. Correct or "
-                "drop it, or allow for errors with transition.with_uniform_noise"
+                "drop it" + _or_noise(self)
             )
         return self
 
@@ -435,15 +445,26 @@ def _annotators(given: Any) -> list[Any]:
 
 def _mask(sets: ArrayLike, meaning: str) -> BoolArray:
     rule = f"sets must be a boolean array of shape (N, K), True where a class {meaning}"
-    array = _checks.label_array(sets, rule)
+    array = _checks.label_array(sets, rule, meaning)
+    if array.dtype == object and all(isinstance(value, bool) for value in array.ravel()):
+        array = array.astype(bool)  # of pandas' nullable kind
     if array.dtype != bool or array.ndim != 2:
-        raise ValueError(f"{rule}; got {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"{rule}; got {array.dtype} of shape {array.shape}. If it holds 0 and 1, pass "
+            "sets.astype(bool)"
+        )
     return array
 
 
 def _indices(y: ArrayLike, names: AnyArray, name: str) -> IntArray:
     given = _checks.label_array(y, f"{name} must hold one class a row")
     return look_up(_checks.label_column(given, name), names, name)
+
+
+def _or_noise(evidence: Evidence) -> str:
+    if evidence.transition is None:
+        return ""
+    return ", or allow for errors with transition.with_uniform_noise"
 
 
 def log_likelihoods(log_rest: FloatArray, counts: FloatArray, T: FloatArray) -> FloatArray:

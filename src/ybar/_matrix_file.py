@@ -51,6 +51,7 @@ def read_matrix(source: str | Path | TextIO, path: str | None = None) -> Matrix:
         raise MatrixError(
             f"{path} must hold a transition matrix that names its rows and columns alike; got "
             f"{shown(down)} and {shown(across)}"
+            + (". If these are entries, one is missing: fill in the first cell" * _entries(down))
         )
     names = across or down
     try:
@@ -79,6 +80,11 @@ def _without_names(
     if both or len(rows) == width - 1:
         down, rows = [row[0].strip() for row in rows], [row[1:] for row in rows]
     return across, down, rows
+
+
+def _entries(names: list[str]) -> bool:
+    """Return whether names look like entries of T instead."""
+    return all(_is_number(name) and 0 <= float(name) <= 1 for name in names)
 
 
 def _is_number(cell: str) -> bool:

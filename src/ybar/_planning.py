@@ -65,8 +65,8 @@ class Design:
     information : float
         Bits that a label tells of the class, where all classes are equally frequent.
     labels_90, labels_99 : int or None
-        So many labels of examples that look alike name their class with that chance; None where
-        no number does.
+        So many labels of examples that look alike are enough to name their class with that chance
+        (a bound: fewer may do); None where no number does.
     accuracies : ndarray of shape (repeats, len(sizes)) or None
         Simulated, at each of the plan's ``sizes``.
     labels_for_target : int or None
@@ -399,7 +399,10 @@ def _enough(plan: CollectionPlan, best: Design) -> str:
     if plan.target is None:
         return f"Expect {_worth(best)} with {plan.budget:,} labels."
     if best.labels_for_target is None:
-        return f"{plan.budget:,} labels do not reach {plan.target:g}: expect {_worth(best)}."
+        return (
+            f"{plan.budget:,} labels do not reach {plan.target:g}: expect {_worth(best)}. Plan "
+            "with a larger budget to see how many do."
+        )
     return f"Accuracy {plan.target:g} needs about {_needed(plan, best)} labels."
 
 

@@ -310,8 +310,17 @@ def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
     return estimator, X
 
 
+def labels_follow(classifier: Any) -> FloatArray:
+    """Return the T that a classifier takes labels to be drawn from.
+
+    That is the one given, unless the classifier found another on labels held out ("cpe-n", and
+    "cpe-t" with trust).
+    """
+    return np.asarray(getattr(classifier, "_labels_follow", classifier.transition_))
+
+
 def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
-    """Return the classifier of ours, its X, and the complementary labels as codes, or evidence."""
+    """Return the classifier of ours, its X, and the labels as codes, or as evidence."""
     classifier, X = _last_step(estimator, X)
     check_is_fitted(classifier, "classes_")
     codes: Any
@@ -322,9 +331,7 @@ def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
                 f"{_checks.shown(classifier.classes_.tolist())}; got "
                 f"{_checks.shown(y.classes.tolist())}"
             )
-        codes = y.labels()
-        if codes is None:
-            codes = y
+        codes = y
     else:
         codes, _ = labels.encode(y, classifier.classes_)
     if _num_samples(X) != len(codes):
@@ -345,8 +352,10 @@ def scel_scorer(
     0. One such label would make SCEL infinite and every such model equally bad. Among the n labels
     scored it counts as 1/(n+1) instead: n labels cannot tell a rarer one from an impossible one.
 
-    For `ybar.labels.Evidence` of more than labels the loss is that of the class probabilities, see
-    `scel`; its labels are judged by the T that the classifier learned, where it learned one.
+    For `ybar.labels.Evidence` the loss is that of all that was observed of a row, under the T that
+    the evidence has, or, where that is the one the classifier was given, under what it learned of
+    it; see `scel`. Models of q alone (all but networks) are judged by their q, label by label,
+    where evidence holds nothing but labels under their T.
 
     Several labels a row work in ``GridSearchCV`` and ``cross_val_score``; ``HalvingGridSearchCV``
     itself takes one label a row only.
@@ -362,9 +371,12 @@ def scel_scorer(
     (5,)
     """
     classifier, X, codes = _for_scoring(estimator, X, y)
+    if isinstance(codes, labels.Evidence) and _same(codes, classifier):
+        own = codes.labels() if getattr(classifier, "estimates_", "q") == "q" else None
+        learned = getattr(classifier, "learned_transition_", None)
+        codes = codes.under(learned) if own is None else own
     if isinstance(codes, labels.Evidence):
         probabilities = classifier.predict_proba(X)
-        codes = codes.under(getattr(classifier, "learned_transition_", None))
     else:
         probabilities = classifier.predict_complementary_proba(X)
     return -mean_and_error(*scel_losses(codes, probabilities, None), sample_weight)[0]
@@ -373,7 +385,10 @@ def scel_scorer(
 def ure_scorer(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return minus the URE of the error rate under the classifier's T: a scorer as `scel_scorer`.
+    """Return minus the URE of the error rate: a scorer as `scel_scorer`.
+
+    Labels are taken to follow the T that the classifier was given, or the one that it found on
+    labels held out ("cpe-n", and "cpe-t" with trust); those of `ybar.labels.Evidence` its own.
 
     Examples
     --------
@@ -387,4 +402,13 @@ def ure_scorer(
     """
     classifier, X, codes = _for_scoring(estimator, X, y)
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
-    return -ure_zero_one(codes, predicted, classifier.transition_, sample_weight=sample_weight)
+    T = labels_follow(classifier)
+    if isinstance(y, labels.Evidence) and y.transition is not None and not _same(y, classifier):
+        T = y.transition
+    return -ure_zero_one(codes, predicted, T, sample_weight=sample_weight)
+
+
+def _same(evidence: labels.Evidence, classifier: Any) -> bool:
+    """Return whether its labels are drawn from the T that the classifier was given."""
+    T = evidence.transition
+    return T is not None and np.allclose(T, classifier.transition_, rtol=0, atol=1e-9)

@@ -278,6 +278,7 @@ def estimate_from_probabilities(
     method: str = "anchors",
     share: float | None = None,
     volume: float = 3e-3,
+    y_comp: ArrayLike | None = None,
 ) -> FloatArray:
     """Estimate T from complementary labels alone, through a model's complementary probabilities.
 
@@ -292,8 +293,9 @@ def estimate_from_probabilities(
       product of the diagonal as small. Where classes are almost never ruled out for examples of
       others, as under `strong`, that takes thousands of labels a class.
 
-    None of it can be checked by complementary labels alone. A q that shows that T cannot be told
-    is refused. A few rows with both labels (`estimate`) need none of these conditions.
+    Complementary labels alone can check a part of the first condition, no other; pass those of rows
+    that the model was not fitted to as `y_comp`. A q that shows that T cannot be told is refused. A
+    few rows with both labels (`estimate`) need none of these conditions.
 
     Parameters
     ----------
@@ -315,6 +317,10 @@ def estimate_from_probabilities(
         Weight of the volume: about a fifth of the mean Kullback-Leibler divergence of q from the
         true one, which is (K-1)/(2n) for frequencies of n labels. Of several, choose by the SCEL of
         ``decode.class_probabilities(q, T) @ T``.
+    y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K), optional
+        Complementary labels of the rows of q, which the model was not fitted to. Where they do not
+        bear out that q varies in K-1 directions by more than chance (two standard errors), classes
+        look alike to the model, and T is refused.
 
     Returns
     -------
@@ -332,7 +338,7 @@ def estimate_from_probabilities(
     """
     from ._estimate import from_probabilities
 
-    return from_probabilities(q, method, share, volume)
+    return from_probabilities(q, method, share, volume, y_comp)
 
 
 def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
@@ -426,7 +432,8 @@ def describe(T: ArrayLike) -> str:
     """Return a short account of T: its kind, γ, its condition, and what labels buy under it.
 
     "Labels a class" are complementary labels of examples that look alike: that many, drawn from
-    one row of T, name the row with the stated chance. A model that shares strength between
+    one row of T, are enough to name the row with the stated chance (by Bhattacharyya's bound; a
+    half to three quarters of them often do). A model that shares strength between
     examples needs fewer of each, one whose classes overlap needs more.
 
     Examples

@@ -198,7 +198,7 @@ class ConfusionDisplay:
         ConfusionDisplay
         """
         fitted, _ = last_step(classifier)
-        T, classes = fitted.transition_, fitted.classes_
+        T, classes = metrics.labels_follow(fitted), fitted.classes_
         return cls._estimated(y_comp, classifier.predict(X), T, classes).plot(ax)
 
     @classmethod

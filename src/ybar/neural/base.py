@@ -195,19 +195,22 @@ class NetBase(ComplementaryClassifier):
 
         method = losses.find(self.method)
         settings.check(self)
+        name = "transition_trusts" if hasattr(self, "transition_trusts") else "transition_trust"
+        settings.check_trusts([trust for _, trust in candidates], method, name)
         device = settings.device(self.device)
         X = self._rows_of(X, reset=True, at_least=2)
         checked = self._check_fit(X, y, sample_weight)
         observed.check(checked, method, self.criterion)
-        decoder = observed.decoder(checked, method) if self.decoder is None else self.decoder
         start = self._start(checked, method) if go_on else None
         generator = as_generator(self.random_state)
         parts = self._parts(checked, method, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
-        data = population.Data(X, *parts, checked.T)
+        data = population.Data(X, *parts[:2], checked.T, jointly=parts[2])
         runs = [Run(method, rate, first, trust) for rate, trust in candidates]
         recipe = self._recipe(len(parts[0].rows))
-        reading = evaluate.Reading(method.estimates, decoder, checked.T)
+        own = [observed.decoder(checked, run) for run in runs]
+        decoders = own if self.decoder is None else [self.decoder] * len(runs)
+        readings = [evaluate.Reading(method.estimates, each, checked.T) for each in decoders]
         how = population.Selection(self.select, self.criterion, self.patience)
         if parts[1] is None:
             how = population.Selection("last", self.criterion, None)
@@ -221,7 +224,7 @@ class NetBase(ComplementaryClassifier):
             try:
                 records = population.grow(
                     runs,
-                    [reading] * len(runs),
+                    readings,
                     data,
                     recipe,
                     how,
@@ -268,18 +271,23 @@ class NetBase(ComplementaryClassifier):
 
     def _parts(
         self, checked: Checked, method: Any, generator: np.random.Generator
-    ) -> tuple[Samples, Samples | None]:
+    ) -> tuple[Samples, Samples | None, Samples | None]:
+        """Return what is trained on, judged by, and what T is learned from if that is more."""
         if self.validation_fraction == 0:
             if self.select == "best" or self.patience is not None:
                 raise ValueError(
                     "validation_fraction must be above 0 to select the best epoch or to have "
                     "patience; got 0. Hold some rows out, or set select='last' and patience=None"
                 )
-            return observed.samples(checked, np.arange(len(checked.codes)), method), None
+            return observed.samples(checked, np.arange(len(checked.codes)), method), None, None
         ((training, validation),) = _path.splits(
             checked.codes, checked.weights, None, self.validation_fraction, generator
         )
-        return observed.samples(checked, training, method), observed.samples(checked, validation)
+        return (
+            observed.samples(checked, training, method),
+            observed.samples(checked, validation),
+            observed.samples(checked, validation, method) if method.learns else None,
+        )
 
     def _recipe(self, n_samples: int) -> Recipe:
         from .train import Recipe
@@ -343,12 +351,15 @@ class NetBase(ComplementaryClassifier):
             _warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
         method = record.run.method
         self.classes_, self.transition_ = checked.classes, checked.T
-        self.estimates_, self.decoder_ = method.estimates, observed.decoder(checked, method)
+        self.estimates_, self.decoder_ = method.estimates, observed.decoder(checked, record.run)
         self._set_weights(record.weights)
         self.learned_transition_, self._learns = checked.T, method.learns
         if method.learns and record.learned is not None and record.transition is not None:
             self.learned_transition_ = record.transition
             self._learned = record.learned
+        self._labels_follow = (
+            self.learned_transition_ if record.run.learns_held_out else self.transition_
+        )
         if method.learns == "noise" and record.learned is not None:
             self.noise_ = float(1 / (1 + np.exp(-record.learned[0])))
         if method.learns == "noise" and record.noise is not None:

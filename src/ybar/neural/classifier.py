@@ -91,17 +91,18 @@ class ComplementaryNetClassifier(NetBase):
     network_state_ : list of ndarray
         The state of a `network` instead.
     history_ : dict of ndarray
-        Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors),
-        ``seconds``. Plot it with `ybar.neural.TrainingCurveDisplay`.
+        Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors; URE
+        under the T given, or the one found on held-out labels), ``seconds``. Plot it with
+        `ybar.neural.TrainingCurveDisplay`.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
     learned_transition_ : ndarray of shape (K, K)
         T as "cpe-t" and "cpe-n" learned it; that given for the others.
     noise_, noise_interval_ : float, tuple of float
         Of "cpe-n": the noise level λ, and its 95% interval, as the held-out labels show them given
-        the network's p at the temperature that suits them best. After 1,000 steps the network goes
-        on with this λ; in a shorter training `learned_transition_` has what gradients made of it.
-        Where nothing is held out, λ as it was learned, without an interval.
+        the network's p at the temperature that suits them best. The network goes on with this λ
+        after 1,000 steps, or half of them if there are fewer than 2,000; only epochs from there on
+        can be the best one. Where nothing is held out, λ as it was learned, without an interval.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -251,6 +252,7 @@ class ComplementaryNetClassifier(NetBase):
             rate, trust = self._rate_and_trust()
             method = losses.find(self.method)
             settings.check(self)
+            settings.check_trusts([trust], method, "transition_trust")
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             checked = self._check_part(X, y, classes, sample_weight)
@@ -272,7 +274,7 @@ class ComplementaryNetClassifier(NetBase):
             elif start is not None:
                 stack.start(start["weights"], start["learned"])
             reading = evaluate.Reading(
-                method.estimates, observed.decoder(checked, method), checked.T
+                method.estimates, observed.decoder(checked, runs[0]), checked.T
             )
             record = population.Record(runs[0], reading)
             for name, values in getattr(self, "history_", {}).items():

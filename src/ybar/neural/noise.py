@@ -54,8 +54,14 @@ class Noise:
         return self._likeliest(self._log_scale)[1]
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the λ that a likelihood-ratio test does not reject, whatever the temperature."""
-        allowed = self._likeliest(self._log_scale)[0] + float(chi2.ppf(level, 1)) / 2
+        """Return the λ that a likelihood-ratio test does not reject, whatever the temperature.
+
+        Weights that differ make labels worth less than their number.
+        """
+        each = 1.0
+        if self._weight is not None:
+            each = float(self._weight @ self._weight) / float(self._weight.sum())
+        allowed = self._likeliest(self._log_scale)[0] + each * float(chi2.ppf(level, 1)) / 2
 
         def above(noise: float) -> float:
             return self._whatever_the_temperature(noise) - allowed
@@ -99,18 +105,18 @@ class Noise:
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         return np.asarray(np.exp(log_softmax(found.x[1:].reshape(K, K))))
 
-    def elsewhere(self, rows: IntArray, trust: float) -> list[tuple[AnyArray, FloatArray]]:
-        """Return each half of the labels, and the T that the other half gives.
+    def elsewhere(self, rows: IntArray, trust: float) -> list[FloatArray]:
+        """Return for labels of even rows the T that those of odd rows give, and the other way.
 
         What labels say of a T that was found on themselves is too good, the more so the less it is
-        pulled back. `rows` tells which labels are of one row, and so of one half.
+        pulled back. `rows` tells which row each label is of.
         """
         found = []
         for half in (0, 1):
-            here, there = np.flatnonzero(rows % 2 == half), np.flatnonzero(rows % 2 != half)
+            there = np.flatnonzero(rows % 2 != half)
             weight = None if self._weight is None else self._weight[there]
             other = Noise(self._logits[there], self._k[there], weight, self._T, self._patterns)
-            found.append((here, other.transition(trust)))
+            found.append(other.transition(trust))
         return found
 
     def _border(self, above: Callable[[float], float], outside: float) -> float:

@@ -12,13 +12,17 @@ from .._typing import IntArray
 from ..classifiers import Checked
 
 if TYPE_CHECKING:
-    from .objective import Patterns
+    from .objective import Patterns, Run
     from .train import Samples
 
 
-def decoder(checked: Checked, method: Any) -> Any:
-    """Return how predictions are made: where evidence is more than labels, by the largest p."""
-    return method.decoder if checked.evidence is None else "max"
+def decoder(checked: Checked, run: Run) -> Any:
+    """Return how predictions are made.
+
+    By the largest p where evidence is more than labels, or where the T given, by which the others
+    decode, is known to be only near the one that labels follow.
+    """
+    return "max" if checked.evidence is not None or run.learns_held_out else run.method.decoder
 
 
 def check(checked: Checked, method: Any, criterion: str = "scel", *, begun: bool = False) -> None:
@@ -57,7 +61,8 @@ def _check_evidence(evidence: labels.Evidence, method: Any, criterion: str, begu
             "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
             "than complementary labels: only a likelihood has room for them"
         )
-    if method.learns and evidence.transition is None and not begun:
+    without = evidence.transition is None or not evidence.counts[evidence.codes].any()
+    if method.learns and without and not begun:
         raise ValueError(
             "y must hold complementary labels under one T for the methods 'cpe-n' and 'cpe-t', "
             "which learn it; got evidence without any, or under several. Use method='cpe-f'"

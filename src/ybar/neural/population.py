@@ -44,6 +44,8 @@ class Data(NamedTuple):
     """(X, function of (logits, record, T of the run)): more to record of each epoch."""
     held_out: Measure | None = None
     """The same of the logits of the validation's rows, each row once, in ascending order."""
+    jointly: Samples | None = None
+    """The validation's labels with all of a row taken together, if T is learned from them."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,16 @@ class Record:
         run: int,
         how: Selection,
         noise: Noise | None = None,
+        begins: bool = False,
     ) -> None:
-        """Add an epoch, and its weights if they are the ones to keep."""
-        better = values[how.criterion] < self.lowest
+        """Add an epoch, and its weights if they are the ones to keep.
+
+        One that only `begins` is no rival of later ones: it was judged by another T than they.
+        """
+        better = begins or values[how.criterion] < self.lowest
         if better:
-            self.lowest, self.lowest_epoch = values[how.criterion], epoch
+            self.lowest = math.inf if begins else values[how.criterion]
+            self.lowest_epoch = epoch
         if better or how.select == "last" or not self.weights:
             weights, transition = stack.model.weights(run), stack.objective.transition(run)
             learned = stack.objective.parameters_of(run)
@@ -144,17 +151,21 @@ def follow(
             alive = [run for run, record in enumerate(records) if not record.done]
             noise: dict[int, Noise] = {}
             under: dict[int, Any] = {}
-            if data.validation is not None and logits is not None:
-                k, weight, patterns = data.validation[1:]
+            learned_from = data.jointly or data.validation
+            if learned_from is not None and logits is not None:
+                there = np.searchsorted(held_out, learned_from.rows)
+                k, weight, patterns = learned_from[1:]
                 for run in alive:
                     if records[run].run.learns_held_out:
-                        noise[run] = Noise(logits[run][at], k, weight, data.T, patterns)
+                        noise[run] = Noise(logits[run][there], k, weight, data.T, patterns)
             # Trained with once p is about something: an unsure p explains any noise, and without
             # noise in T it would have to stay unsure.
             soon = min(_STEPS_BEFORE_NOISE, recipe.max_epochs * epoch.batches / 2)
-            if epoch.epoch * epoch.batches >= soon:
+            begins = epoch.epoch * epoch.batches < soon
+            if not begins:
                 for run, found in noise.items():
-                    own, under[run] = _learned(found, records[run].run, at)
+                    own, halves = _learned(found, records[run].run, there)
+                    under[run] = [(np.flatnonzero(at % 2 == i), T) for i, T in enumerate(halves)]
                     stack.give(run, own)
             T = [stack.objective.transition(run) for run in range(len(records))]
             values = [
@@ -169,7 +180,7 @@ def follow(
                         data.validation.weight,
                         records[run].reading,
                         T[run],
-                        inverse,
+                        _inverse(T[run]) if run in noise else inverse,
                         data.validation.patterns,
                         under.get(run, ()),
                     )
@@ -182,7 +193,8 @@ def follow(
         for run in alive:
             record = records[run]
             values[run]["seconds"] = epoch.seconds
-            record.take(epoch.epoch, values[run], stack, run, how, noise.get(run))
+            own_noise, waits = noise.get(run), begins and run in noise
+            record.take(epoch.epoch, values[run], stack, run, how, own_noise, waits)
             if tell(record, epoch.epoch):
                 record.done = True
         if all(record.done for record in records):
@@ -190,12 +202,19 @@ def follow(
         yield
 
 
-def _learned(found: Noise, run: Run, rows: IntArray) -> tuple[AnyArray, Any]:
-    """Return the parameters of T that held-out labels give a run, and under which T to judge it."""
+def _learned(found: Noise, run: Run, rows: IntArray) -> tuple[AnyArray, list[FloatArray]]:
+    """Return the parameters of T that held-out labels give a run, and the T to judge each half by.
+
+    None where all labels are judged by the T found.
+    """
     if run.method.learns == "free":
         return np.log(found.transition(run.trust)), found.elsewhere(rows, run.trust)
     level = min(max(found.estimate, _LEAST_NOISE), 1 - _LEAST_NOISE)
-    return np.array([math.log(level) - math.log1p(-level)]), ()
+    return np.array([math.log(level) - math.log1p(-level)]), []
+
+
+def _inverse(T: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.pinv(T), dtype=np.float64)
 
 
 def _end_failed(
@@ -303,7 +322,7 @@ def grow(
     if how.criterion == "ure" or any(run.method.inverts for run in runs):
         inverse = decode.inverse(data.T, stacklevel=5)
     else:  # URE is recorded, but nothing depends on it: no warning where T is singular
-        inverse = np.asarray(np.linalg.pinv(data.T), dtype=np.float64)
+        inverse = _inverse(data.T)
     records = [Record(run, reading) for run, reading in zip(runs, readings, strict=True)]
     stop = threading.Event()
     lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,15 @@ def check(classifier: Any) -> None:
             )
     if not isinstance(classifier.verbose, (bool, np.bool_)):
         raise ValueError(f"verbose must be True or False; got {_checks.shown(classifier.verbose)}")
+
+
+def check_trusts(trusts: Sequence[float], method: Any, name: str) -> None:
+    """Refuse trust in T where no T is learned that could be pulled back."""
+    if any(trusts) and method.learns != "free":
+        raise ValueError(
+            f"{name} must be 0 but for method='cpe-t', which alone learns all of T; got "
+            f"{max(trusts):g}. Leave it out, or use method='cpe-t'"
+        )
 
 
 def device(name: Any) -> Any:

@@ -142,7 +142,7 @@ def try_all(
         try:
             model = make(method, told, _until(deadline))
             model.fit(frame.iloc[training], y[training], told.columns)
-            _judge(found, model, frame.iloc[held_out], mask, told.T)
+            _judge(found, model, frame.iloc[held_out], mask)
             if method == "boosting":
                 found.settings = model.pipeline_[-1].best_params_
         except (ValueError, TypeError, RuntimeError, ImportError, MemoryError) as error:
@@ -168,12 +168,13 @@ def _until(deadline: float | None) -> list[Callable[..., Any]]:
     return [lambda *_, **__: time.monotonic() > deadline]
 
 
-def _judge(found: Tried, model: TableClassifier, rows: Any, mask: BoolArray, T: FloatArray) -> None:
+def _judge(found: Tried, model: TableClassifier, rows: Any, mask: BoolArray) -> None:
     """Fill in what held-out labels say of a model."""
     found.losses = losses_of(model.predict_complementary_proba(rows), mask)
     found.scel, found.scel_std_error = mean_and_error(found.losses, mask)
     at = {name: i for i, name in enumerate(model.classes_.tolist())}
     predicted = np.array([at[name] for name in model.predict(rows).tolist()])
+    T = model.labels_follow_
     if not transition.is_singular(T):
         found.error, found.error_std_error = error_rate(mask, predicted, T)
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .. import metrics
 from .._typing import AnyArray, FloatArray
 from . import files
 from .columns import Columns, as_features, transformer
@@ -56,6 +57,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def transition_(self) -> FloatArray:
         """The transition matrix it was told."""
         return np.asarray(self.pipeline_[-1].transition_)
+
+    @property
+    def labels_follow_(self) -> FloatArray:
+        """The transition matrix that labels follow: the one it was told, or found in its place."""
+        return metrics.labels_follow(self.pipeline_[-1])
 
     @property
     def as_text(self) -> list[str]:
