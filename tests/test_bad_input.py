@@ -1672,7 +1672,7 @@ CASES += [
     pytest.param(
         lambda: labels.Evidence.complementary([0], {"ann": 2 * U, "bob": U}, annotator=["bob"]),
         ValueError,
-        ["T['ann'] must have rows that sum to 1"],
+        ["T['ann'] must have rows that sum to 1", "sums to 2"],
         id="evidence-first-annotator",
     ),
     pytest.param(

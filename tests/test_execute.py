@@ -3,6 +3,7 @@
 import collections
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import textwrap
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -415,6 +417,53 @@ def test_a_worker_that_cannot_start_stops_the_sweep(jobs, ledger, monkeypatch):
 
 def _cannot_start(connection):
     os._exit(3)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_worker_that_is_killed_while_it_starts_is_replaced(jobs, ledger, monkeypatch, tmp_path):
+    monkeypatch.setenv("YBAR_TEST_KILLED", str(tmp_path / "once"))
+    monkeypatch.setattr(execute, "_work", _killed_once)
+    with execute.processes(1) as pool:
+        execute.sweep(jobs[:1], ledger, pool)
+    assert len(ledger.hashes()) == len(jobs[0].trainings)
+    assert all(entry.cause is None for entry in ledger.entries())
+
+
+def _killed_once(connection):
+    mark = Path(os.environ["YBAR_TEST_KILLED"])
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    execute._work(connection)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_workers_that_are_always_killed_as_they_start_stop_the_sweep(jobs, ledger, monkeypatch):
+    monkeypatch.setattr(execute, "_work", _always_killed)
+    with (
+        execute.processes(1) as pool,
+        pytest.raises(execute.ExecutionError, match=r"ended by SIGKILL .* before it took a job"),
+    ):
+        execute.sweep(jobs[:1], ledger, pool)
+    assert ledger.hashes() == {}
+
+
+def _always_killed(connection):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_the_first_worker_is_as_deaf_to_ctrl_c_as_the_others(jobs):
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("looks at processes in /proc")
+    with execute.processes(2) as pool:
+        for job in jobs[:2]:
+            pool.submit(job)
+        for worker in pool.workers:
+            text = Path(f"/proc/{worker.process.pid}/status").read_text()
+            blocked = int(re.search(r"SigBlk:\s*(\w+)", text).group(1), 16)
+            ignored = int(re.search(r"SigIgn:\s*(\w+)", text).group(1), 16)
+            assert (blocked | ignored) & (1 << (signal.SIGINT - 1))
 
 
 @pytest.mark.slow

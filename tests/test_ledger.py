@@ -101,6 +101,17 @@ def test_a_run_is_claimed_by_one_sweep_at_a_time(ledger):
     assert ledger.claim(names) == (names[1:], [])  # what the other left
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_to_a_ledger_sees_its_claims(ledger):
+    folder = ledger.path.parent / "elsewhere"
+    folder.mkdir()
+    (folder / "link.sqlite").symlink_to(ledger.path)
+    assert ledger.claim(["a", "b"]).mine == ["a", "b"]
+    with Ledger(folder / "link.sqlite") as other:
+        assert other.claim(["a", "b"]).mine == []
+    assert os.listdir(folder) == ["link.sqlite"]
+
+
 def test_claims_of_a_killed_sweep_are_worth_nothing(ledger):
     name = entry().hash
     code = (

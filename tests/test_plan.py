@@ -134,7 +134,7 @@ def test_a_plan_of_ones_own(tmp_path, monkeypatch):
         [[base]]
         name = "small"
         kind = "network"
-        hidden_layer_sizes = [7]
+        hidden_layer_sizes = [7, 7]
         methods = ["squares", "cpe-n"]
         learning_rates = [1, 0.1]
         epochs = 2

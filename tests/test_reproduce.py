@@ -3,6 +3,7 @@
 import csv
 import html.parser
 import io
+import json
 import os
 import random
 import re
@@ -199,6 +200,54 @@ def test_a_run_that_failed_is_marked_and_said(unbroken, folder):
     assert r"(2/2\dag{})" in (results / "tables.tex").read_text()
     assert ",2\n" in (results / "tables.csv").read_text()
     assert "2 runs failed" in (results / "report.html").read_text()
+
+
+def test_a_cell_of_which_all_runs_failed_is_marked_too(unbroken, folder):
+    with sqlite3.connect(unbroken[0] / "mine.sqlite") as source:
+        copy = sqlite3.connect(folder / "mine.sqlite")
+        source.backup(copy)
+    copy.execute(
+        "UPDATE run SET cause = 'it broke', figures = '{}' WHERE method = 'cpe-f' AND "
+        "setting = 'strong'"
+    )
+    copy.commit()
+    copy.close()
+    code, out, err = ran("reproduce", "mine.toml", "--no-run", cwd=folder)
+    assert code == 0, err
+    assert "(0/2†)" in out
+    lines = list(csv.DictReader((folder / "mine-results" / "tables.csv").open()))
+    failed = {int(line["failed_runs"]) for line in lines if line["row"] == "CPE-F"}
+    assert len(failed) == 2
+    assert min(failed) == 0 < max(failed)
+
+
+def test_data_that_changed_leave_the_runs_of_before_readable(unbroken, folder):
+    with sqlite3.connect(unbroken[0] / "mine.sqlite") as source:
+        copy = sqlite3.connect(folder / "mine.sqlite")
+        source.backup(copy)
+    config = json.loads(copy.execute("SELECT config FROM run LIMIT 1").fetchone()[0])
+    copy.execute(
+        "INSERT INTO run SELECT hash || 'old', "
+        + ", ".join(
+            "'2020-01-01T00:00:00+00:00'"
+            if name == "finished"
+            else f"replace(config, '{config['data_sha256']}', 'an old one')"
+            if name == "config"
+            else name
+            for _, name, *_ in copy.execute("PRAGMA table_info(run)").fetchall()
+            if name != "hash"
+        )
+        + " FROM run"
+    )
+    copy.commit()
+    copy.close()
+    code, _, err = ran("reproduce", "mine.toml", "--no-run", cwd=folder)
+    assert code == 0, err
+    for name in ("tables.md", "tables.csv"):
+        now, before = (
+            (where / "mine-results" / name).read_bytes() for where in (folder, unbroken[0])
+        )
+        assert now == before
 
 
 def survive(folder, unbroken, kills, seed):

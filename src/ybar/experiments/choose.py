@@ -58,8 +58,6 @@ class Chosen(NamedTuple):
     entry: Entry
     learning_rate: float | None
     accuracy: float
-    failed: int = 0
-    """How many learning rates of the trial failed, and could not be chosen."""
 
 
 class Runs:
@@ -70,7 +68,7 @@ class Runs:
     entries : iterable of Entry
     plan : Plan
     facts : dict of Facts, optional
-        Which data the plan means; without them, those that the entries were run on.
+        Which data the plan means; without them, those that entries were run on last.
     """
 
     def __init__(
@@ -85,15 +83,10 @@ class Runs:
         self._hash = functools.cache(hash_of_run)
 
     def _find_sha256(self, dataset: Dataset) -> None:
-        configs = (entry.config for entry in self._entries.values())
-        found = sorted({c["data_sha256"] for c in configs if c["dataset"] == dataset.name})
-        if len(found) > 1:
-            raise ValueError(
-                f"entries of data set {dataset.name!r} must be of one version of the data; got "
-                f"those of sha256 {', '.join(found)}. Say which one by facts"
-            )
-        if found:
-            self._sha256[dataset] = found[0]
+        entries = [e for e in self._entries.values() if e.config["dataset"] == dataset.name]
+        if entries:
+            last = max(entries, key=lambda entry: entry.finished)
+            self._sha256[dataset] = last.config["data_sha256"]
 
     def choose(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int, rule: Rule
@@ -106,6 +99,35 @@ class Runs:
         if dataset not in self._sha256:
             return None
         loss, accuracy = rule.names(part, method)
+        candidates = []
+        ended = self._ended(part, method, dataset, setting, trial)
+        for rate, entry in zip(part.learning_rates, ended, strict=True):
+            if entry is None:
+                return None
+            if _counts(entry, loss, accuracy):
+                candidates.append(Chosen(entry, rate, entry.figures[accuracy]))
+        if not candidates:
+            return None
+        # To the digits that an export has: URE takes few values, and must tie there as here.
+        return min(candidates, key=lambda chosen: float(f"{chosen.entry.figures[loss]:.6g}"))
+
+    def n_failed(
+        self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
+    ) -> int:
+        """Return how many runs that have come to an end failed, and can be no choice."""
+        if dataset not in self._sha256:
+            return 0
+        names = rule.names(part, method)
+        return sum(
+            entry is not None and not _counts(entry, *names)
+            for trial in range(part.trials)
+            for entry in self._ended(part, method, dataset, setting, trial)
+        )
+
+    def _ended(
+        self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int
+    ) -> list[Entry | None]:
+        """Return the run of each learning rate, None where it has not come to an end."""
         job = Job(
             dataset,
             self._sha256[dataset],
@@ -115,23 +137,7 @@ class Runs:
             self.plan.validation_fraction,
             (training_of(part, method, setting),),
         )
-        candidates = []
-        for rate in part.learning_rates:
-            entry = self._entries.get(self._hash(job, rate))
-            if entry is None:
-                return None
-            figures = entry.figures
-            if (
-                entry.cause is None
-                and {loss, accuracy} <= figures.keys()
-                and not math.isnan(figures[loss])
-            ):
-                candidates.append(Chosen(entry, rate, figures[accuracy]))
-        if not candidates:
-            return None
-        # To the digits that an export has: URE takes few values, and must tie there as here.
-        best = min(candidates, key=lambda chosen: float(f"{chosen.entry.figures[loss]:.6g}"))
-        return best._replace(failed=len(part.learning_rates) - len(candidates))
+        return [self._entries.get(self._hash(job, rate)) for rate in part.learning_rates]
 
     def choose_all(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
@@ -140,6 +146,13 @@ class Runs:
         trials = range(part.trials)
         found = (self.choose(part, method, dataset, setting, trial, rule) for trial in trials)
         return [chosen for chosen in found if chosen is not None]
+
+
+def _counts(entry: Entry, loss: str, accuracy: str) -> bool:
+    """Return whether a run can be chosen."""
+    figures = entry.figures
+    known = {loss, accuracy} <= figures.keys() and not math.isnan(figures[loss])
+    return entry.cause is None and known
 
 
 def hash_of_run(job: Job, learning_rate: float | None) -> str:

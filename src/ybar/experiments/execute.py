@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, Protocol
@@ -167,6 +168,7 @@ class _Processes:
     def __init__(self, n: int) -> None:
         self.n = n
         self.workers: list[_Worker] = []
+        self.died_at_start = 0
 
     def free(self) -> int:
         return self.n - sum(worker.job is not None for worker in self.workers)
@@ -203,13 +205,15 @@ class _Processes:
                 worker.connection.close()
                 worker.process.join()
                 ended = _how_it_ended(worker.process.exitcode)
-                if not worker.ready:
+                self.died_at_start += not worker.ready
+                killed = (worker.process.exitcode or 0) < 0
+                if not worker.ready and (not killed or self.died_at_start >= _ATTEMPTS):
                     raise ExecutionError(
                         f"a worker process {ended} before it took a job; what it said is above"
                     ) from None
                 found.append((job, Died(ended)))
                 continue
-            worker.ready = True
+            worker.ready, self.died_at_start = True, 0
             if isinstance(message, str):
                 raise ExecutionError(message)
             if isinstance(message, float):
@@ -274,6 +278,8 @@ def _deaf_to_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # not a POSIX system
         yield
         return
+    # It would start beside the first worker, and have that one hear them again.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -91,7 +91,8 @@ def loss_curves(
     looks += [{"color": "0.3", "ls": style, "label": label} for label, style in _LOSSES.values()]
     Line2D = require("matplotlib.lines", "report", _WHAT).Line2D
     handles = [Line2D([], [], markersize=5, **look) for look in looks]
-    figure.legend(handles=handles, loc="outside lower center", ncols=n_columns + 2, fontsize=9)
+    n_wide = n_columns + 2 if n_columns > 1 else 2
+    figure.legend(handles=handles, loc="outside lower center", ncols=n_wide, fontsize=9)
     figure.suptitle(f"Loss on {_label(dataset)}, {_label(base)}: mean ± deviation", fontsize=11)
     return figure
 

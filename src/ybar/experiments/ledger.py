@@ -284,7 +284,7 @@ class Ledger:
         return Claimed(mine, [name for name in left if name in held])
 
     def _folder(self, owner: str) -> Path:
-        return self.path.parent / owner
+        return self.path.resolve().parent / owner
 
     def _hold_lock(self) -> None:
         if self._lock is None:

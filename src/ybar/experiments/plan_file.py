@@ -445,7 +445,7 @@ def _share(given: Any) -> float:
     return float(value)
 
 
-def _list_of(check: Check, what: str = "value", least: int = 1) -> Check:
+def _list_of(check: Check, what: str = "value", least: int = 1, *, once: bool = True) -> Check:
     def check_all(given: Any) -> tuple[Any, ...]:
         if not isinstance(given, list) or len(given) < least:
             raise ValueError(f"a list of at least {least} {what}; got {shown(given)}")
@@ -455,7 +455,7 @@ def _list_of(check: Check, what: str = "value", least: int = 1) -> Check:
                 found.append(check(each))
             except ValueError as error:
                 raise _ElementError(i, str(error)) from error
-            if given.index(each) < i:
+            if once and given.index(each) < i:
                 raise _ElementError(i, f"each {what} once; got {shown(each)} again")
         return tuple(found)
 
@@ -502,7 +502,7 @@ def _find_method(given: Any, own: dict[str, Method]) -> Method:
 
 _FIELDS: dict[str, Check] = {
     "name": _text,
-    "hidden_layer_sizes": _list_of(_whole(1), least=0),
+    "hidden_layer_sizes": _list_of(_whole(1), least=0, once=False),
     "epochs": _whole(1),
     "batch_size": _whole(1),
     "weight_decay": _between(0, 1, ends=True),

@@ -194,7 +194,7 @@ def _cell(
         part.trials,
         paper,
         tuple(c.learning_rate for c in chosen),
-        sum(c.failed for c in chosen),
+        runs.n_failed(part, method, dataset, setting, rule),
     )
 
 
