@@ -19,6 +19,7 @@ CLASSIFIERS = [
     CPEClassifier(RandomForestClassifier(n_estimators=5, random_state=0)),
     CPEKNeighborsClassifierCV(),
     CPEBoostingClassifierCV(n_estimators=[5, 10], learning_rates=[0.1]),
+    CPEBoostingClassifierCV(n_estimators=[5, 10], learning_rates=[0.1], method="cpe-f"),
     ComplementaryNetClassifier(hidden_layer_sizes=(20,), max_epochs=3),
     ComplementaryNetClassifier("cpe-i", (), max_epochs=3),
     ComplementaryNetClassifierCV(

@@ -14,6 +14,7 @@ from ybar.experiments.plan_file import PlanError, line_of, parse
 
 ROOT = Path(__file__).resolve().parent.parent
 GRID = 'datasets = ["digits"]\nsettings = ["strong"]\n'
+TREES = "[[base]]\nname = 'trees'\nkind = 'gbdt'\n"
 BASE = '[[base]]\nname = "linear"\nkind = "network"\nmethods = ["cpe-f"]\nlearning_rates = [1e-3]\n'
 IMAGES = Facts("0" * 64, 60_000, 784, 10)
 
@@ -101,6 +102,23 @@ def test_a_run_is_named_by_all_it_depends_on_and_by_nothing_else():
         replace(job, trainings=(replace(job.trainings[0], assumed="uniform"),)),
     ]
     assert len({name, *(plan.hashes(other)[0] for other in others)}) == 1 + len(others)
+    (trees,) = parse(GRID + TREES).parts
+    job_of_trees = plan.jobs(plan.Plan("p", (trees,)), {Dataset("digits"): IMAGES})[0]
+    bases = [
+        trees.base,
+        *(
+            replace(trees.base, **change)
+            for change in (
+                {"method": "cpe-f"},
+                {"min_data_in_leaf": 21},
+                {"feature_fraction": 0.5},
+                {"bagging_fraction": 0.5},
+            )
+        ),
+    ]
+    names = {plan.hashes(replace(job_of_trees, base=base))[0] for base in bases}
+    assert len(names) == len(bases)
+    assert "method" not in plan.config(job_of_trees, job_of_trees.trainings[0])["how"]
     moved = replace(job, dataset=Dataset("digits", "/elsewhere/digits.npz"))
     assert plan.hashes(moved) == [name]
     config = plan.config(job, job.trainings[0])
@@ -215,6 +233,10 @@ REFUSED = [
     ("[[method]]\nname = 'm'\nloss = 'math:sin'\ndecoder = 'L1'\n", 4, "decoder must be"),
     ("[[method]]\nname = 'm'\nloss = 'math:sin'\ncriterion = 'accuracy'\n", 4, "'scel' or 'ure'"),
     ("[[method]]\nname = 'm'\nloss = 'math:sin'\nestimates = 'x'\n", 4, "'p' or 'q'"),
+    (GRID + TREES + "method = 'fwd'\n", 6, "method must be 'cpe-i' or 'cpe-f'; got 'fwd'"),
+    (GRID + TREES + "min_data_in_leaf = 0\n", 6, "min_data_in_leaf must be"),
+    (GRID + TREES + "feature_fraction = 0\n", 6, "a number above 0, to 1; got 0"),
+    (GRID + TREES + "bagging_fraction = 1.5\n", 6, "bagging_fraction must be"),
     ("trials = \n", 1, "this is not TOML"),
     ("a = 1\na = 2\n", 2, "this is not TOML"),
     ("trials = 5\n[[base]\n", 2, "this is not TOML"),

@@ -12,14 +12,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from . import _checks, _path, labels, metrics
+from . import _checks, _path, metrics
+from ._boosting import TARGETS, Gradient, Labels, Likelihood, joined
 from ._extras import require
 from ._random import as_generator
 from ._typing import AnyArray, FloatArray, IntArray, Seed
-from .classifiers import Checked, ComplementaryClassifier
+from .classifiers import ComplementaryClassifier
 from .decode import Method
 
 __all__ = ["CPEBoostingClassifierCV"]
@@ -29,7 +31,10 @@ _WINDOW = 5  # candidates over which the fall of the validation loss is measured
 
 
 class CPEBoostingClassifierCV(ComplementaryClassifier):
-    """The paper's CPE-GBDT: LightGBM learns q; learning rate and number of trees by SCEL.
+    """Boosted trees (LightGBM); learning rate and number of trees by SCEL.
+
+    By default this is the paper's CPE-GBDT: trees learn q, which T decodes. With ``method="cpe-f"``
+    they learn p, and T is in the loss, -log (Tᵀp)[ȳ], as it is for networks.
 
     One fit a learning rate gives the held-out SCEL of every number of trees on the way. The
     features are binned once for all rates. A rate stops early when it can no longer win: when
@@ -44,10 +49,14 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     n_estimators : list of int, optional
         Candidates for the number of boosting rounds (each grows a tree for every class); by
         default 5, 10, …, 500.
+    method : {"cpe-i", "cpe-f"}
+        What the trees learn: q, or p. "cpe-f" takes all kinds of `ybar.labels.Evidence`, and
+        several labels of a row together. It wants large leaves, since complementary labels say
+        little each: ``lightgbm_params={"min_data_in_leaf": 200}`` for some 50,000 rows.
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable
-        See `ybar.decode.decode`.
+        See `ybar.decode.decode`; "max" is argmax of the trees' own p with "cpe-f".
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
         complementary label; otherwise the sorted values of y.
@@ -82,8 +91,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     model_ : str
         The fitted booster in LightGBM's text form.
+    estimates_ : {"q", "p"}
+        What its trees learned.
     seen_classes_ : ndarray
-        Indices into ``classes_`` of the classes that occur in y: the columns of the booster.
+        Indices into ``classes_`` of the columns of the booster: with "cpe-i" the classes that
+        occur in y, with "cpe-f" all.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -106,12 +118,14 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     best_score_: float
     model_: str
     seen_classes_: IntArray
+    estimates_: str
 
     def __init__(
         self,
         learning_rates: ArrayLike | None = None,
         n_estimators: ArrayLike | None = None,
         *,
+        method: str = "cpe-i",
         transition: ArrayLike = "uniform",
         decoder: Method = "l1",
         classes: ArrayLike | None = None,
@@ -126,6 +140,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     ) -> None:
         self.learning_rates = learning_rates
         self.n_estimators = n_estimators
+        self.method = method
         self.transition = transition
         self.decoder = decoder
         self.classes = classes
@@ -146,7 +161,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         X : array-like of shape (N, n_features)
             NaN is a value of its own to LightGBM, and allowed.
         y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be.
+            Complementary labels: classes the rows are said not to be. With "cpe-f" also
+            `ybar.labels.Evidence`.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -155,6 +171,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         """
         lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
         with self._all_or_nothing():
+            if not isinstance(self.method, str) or self.method not in TARGETS:
+                raise ValueError(
+                    "method must be 'cpe-i' (trees learn q, as in the paper) or 'cpe-f' (trees "
+                    f"learn p through T); got {_checks.shown(self.method)}"
+                )
             X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
             checked = self._check_fit(X, y, sample_weight)
             _checks.n_jobs(self.n_jobs)
@@ -167,17 +188,19 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             parts = _path.splits(
                 checked.codes, checked.weights, self.cv, self.validation_fraction, generator
             )
-            seen = np.unique(labels.pairs(checked.codes, len(checked.classes))[1])
-            params = self._params(lightgbm, len(seen), len(X), int(generator.integers(2**31)))
+            target = TARGETS[self.method](checked)
+            seed = int(generator.integers(2**31))
+            params = self._params(lightgbm, target.objective, len(target.seen), len(X), seed)
             try:
-                self._fit(lightgbm, params, parts, _path.as_float(X), checked, seen)
+                self._fit(lightgbm, params, parts, _path.as_float(X), target)
             except lightgbm.basic.LightGBMError as err:
                 reason = " ".join(str(err).split())
                 raise ValueError(
                     "lightgbm_params must be what LightGBM can use with this data; got "
                     f"{_checks.shown(self.lightgbm_params)}. LightGBM says: {reason}"
                 ) from err
-            self.classes_, self.transition_, self.seen_classes_ = checked.classes, checked.T, seen
+            self.classes_, self.transition_ = checked.classes, checked.T
+            self.seen_classes_, self.estimates_ = target.seen, target.estimates
         return self
 
     def _fit(
@@ -186,42 +209,27 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         params: dict[str, Any],
         parts: list[_path.Split],
         numbers: AnyArray,
-        checked: Checked,
-        seen: IntArray,
+        target: Labels | Likelihood,
     ) -> None:
         rates, counts = self._candidates()
-        codes, weights = checked.codes, checked.weights
+        weights = target.checked.weights
 
-        def dataset(part: IntArray, reference: Any = None) -> _Samples:
-            row, k = labels.pairs(codes[part], len(checked.classes))
-            rows, k = part[row], np.searchsorted(seen, k)
+        def samples(part: IntArray) -> _Samples:
+            rows, label = target.samples(part)
             weight = None if weights is None else weights[rows]
-            binned = lightgbm.Dataset(
-                numbers[rows], k, reference=reference, weight=weight, params=params
-            )
-            return _Samples(binned.construct(), k, rows)
+            binned = lightgbm.Dataset(numbers[rows], label, weight=weight, params=params)
+            return _Samples(binned.construct(), target.gradient(rows))
 
-        trains = [dataset(train) for train, _ in parts]
+        def booster_of(train: _Samples, rate: float) -> Any:
+            return lightgbm.Booster({**params, "learning_rate": rate}, train.binned)
+
+        trains = [samples(train) for train, _ in parts]
         validations = [
-            dataset(validation, reference=train.binned)
-            for train, (_, validation) in zip(trains, parts, strict=True)
+            lightgbm.Dataset(
+                numbers[part], np.zeros(len(part)), reference=train.binned, params=params
+            ).construct()
+            for train, (_, part) in zip(trains, parts, strict=True)
         ]
-
-        def boosters(rate: float) -> list[Any]:
-            made = []
-            for train, validation in zip(trains, validations, strict=True):
-                booster = lightgbm.Booster({**params, "learning_rate": rate}, train.binned)
-                made.append(booster.add_valid(validation.binned, "validation"))
-            return made
-
-        def held_out_losses(fitted: list[Any]) -> FloatArray:
-            losses = [
-                _validation_losses(booster, validation.k)
-                for booster, validation in zip(fitted, validations, strict=True)
-            ]
-            return np.concatenate(losses)
-
-        rows = np.concatenate([validation.rows for validation in validations])
         simple = self.select == "one-std-error"
         best_path: list[FloatArray] = []
 
@@ -230,19 +238,23 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         with _progress(self.verbose, len(rates) * counts[-1]) as advance:
             # High rates reach their best soonest, and so give the low ones a mark to beat.
             for i in np.argsort(rates)[::-1]:
-                fitted = boosters(rates[i])
+                boosters = [
+                    booster_of(train, rates[i]).add_valid(validation, "validation")
+                    for train, validation in zip(trains, validations, strict=True)
+                ]
                 path = []
                 for j, count in enumerate(counts):
                     for _ in range(count - (counts[j - 1] if j else 0)):
-                        for booster in fitted:
-                            booster.update()
+                        for booster, train in zip(boosters, trains, strict=True):
+                            booster.update(fobj=train.gradient)
                         advance(1)
-                    losses = held_out_losses(fitted)
-                    scel[i, j], std_error[i, j] = metrics.mean_and_error(
-                        losses, rows, len(numbers), weights
+                    losses = joined(
+                        target.losses(_held_out(booster), part)
+                        for booster, (_, part) in zip(boosters, parts, strict=True)
                     )
+                    scel[i, j], std_error[i, j] = metrics.mean_and_error(*losses, weights)
                     if simple:
-                        path.append(losses)
+                        path.append(losses.values)
                     if self.early_stopping and _cannot_win(scel[i], j, counts, np.nanmin(scel)):
                         advance(counts[-1] - count)
                         break
@@ -252,18 +264,49 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         self.cv_results_ = _path.results(grid, scel.ravel(), std_error.ravel())
         self.best_index_ = int(np.nanargmin(scel))
         if simple:
-            fewest = _path.simplest(
-                best_path, counts[: len(best_path)], rows, len(numbers), weights
-            )
+            tried = counts[: len(best_path)]
+            fewest = _path.simplest(best_path, tried, losses.rows, losses.n, weights)
             self.best_index_ += fewest - self.best_index_ % len(counts)
         self.best_params_ = grid[self.best_index_]
         self.best_score_ = float(-scel.ravel()[self.best_index_])
-        best = lightgbm.train(
-            {**params, "learning_rate": self.best_params_["learning_rate"]},
-            dataset(np.arange(len(numbers))).binned,
-            num_boost_round=self.best_params_["n_estimators"],
-        )
+        every = samples(np.arange(len(numbers)))
+        best = booster_of(every, self.best_params_["learning_rate"])
+        for _ in range(int(self.best_params_["n_estimators"])):
+            best.update(fobj=every.gradient)
         self.model_ = best.model_to_string()
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the ordinary class of each row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
+        check_is_fitted(self, "model_")
+        if self.estimates_ == "p" and self.decoder == "max":
+            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        return super().predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return ordinary-class probabilities: those that the trees of "cpe-f" give.
+
+        The trees of "cpe-i" estimate q only; their p are those of
+        `ybar.decode.class_probabilities`.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+        """
+        check_is_fitted(self, "model_")
+        return self._outputs(X) if self.estimates_ == "p" else super().predict_proba(X)
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
@@ -278,12 +321,21 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             Columns in the order of ``classes_``; 0 for classes that never occurred in y.
         """
         check_is_fitted(self, "model_")
+        outputs = self._outputs(X)
+        return outputs @ self.transition_ if self.estimates_ == "p" else outputs
+
+    def _outputs(self, X: Any) -> FloatArray:
+        """Return the probabilities that the trees give: p, or q."""
         numbers = _path.as_float(self._validate(X, reset=False, ensure_all_finite="allow-nan"))
-        q = np.zeros((len(numbers), len(self.classes_)))
-        q[:, self.seen_classes_] = _booster(self.model_).predict(
-            numbers, num_threads=self._threads(len(numbers))
-        )
-        return q
+        threads = self._threads(len(numbers))
+        found = _booster(self.model_).predict(numbers, num_threads=threads)
+        outputs = np.zeros((len(numbers), len(self.classes_)))
+        outputs[:, self.seen_classes_] = softmax(found, axis=1) if self.estimates_ == "p" else found
+        return outputs
+
+    @property
+    def _takes_evidence(self) -> bool:
+        return self.method == "cpe-f"
 
     def _candidates(self) -> tuple[list[float], list[int]]:
         rates, counts = self.learning_rates, self.n_estimators
@@ -294,15 +346,16 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             sorted(set(_path.check_candidates(counts, "n_estimators"))),
         )
 
-    def _params(self, lightgbm: Any, n_seen: int, n_rows: int, seed: int) -> dict[str, Any]:
+    def _params(
+        self, lightgbm: Any, objective: str, n_outputs: int, n_rows: int, seed: int
+    ) -> dict[str, Any]:
         own = {
-            "objective": "multiclass",
-            "num_class": n_seen,
+            "objective": objective,
+            "num_class": n_outputs,
             "metric": "None",
             "verbosity": -1,
             "seed": seed,
             "deterministic": True,
-            "force_row_wise": True,
             "num_threads": self._threads(n_rows),
         }
         if not isinstance(self.lightgbm_params, (dict, NoneType)):
@@ -327,7 +380,9 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
                     f"lightgbm_params must name parameters of LightGBM; got {name!r}"
                     + (f". Did you mean {near[0]!r}?" if near else "")
                 )
-        return {**own, **given}
+        # One of the two must be named for results not to depend on threads.
+        by = "force_row_wise" if not given.get("force_col_wise") else "force_col_wise"
+        return {**own, by: True, **given}
 
     def _threads(self, n_rows: int) -> int:
         if self.n_jobs is None:
@@ -341,11 +396,10 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
 
 
 class _Samples(NamedTuple):
-    """One row for each single complementary label, binned by LightGBM."""
+    """What boosters are fitted to, binned by LightGBM, and the gradient where it has none."""
 
     binned: Any
-    k: IntArray
-    rows: IntArray
+    gradient: Gradient | None
 
 
 @functools.lru_cache(maxsize=4)
@@ -355,12 +409,12 @@ def _booster(text: str) -> Any:
     return lightgbm.Booster(model_str=text)
 
 
-def _validation_losses(booster: Any, k: IntArray) -> FloatArray:
-    """Return -log q of each held-out label, from the predictions that the booster keeps."""
-    found: list[FloatArray] = []
+def _held_out(booster: Any) -> AnyArray:
+    """Return what the booster gives for the rows held out, from the predictions that it keeps."""
+    found: list[AnyArray] = []
 
-    def keep(q: AnyArray, _: Any) -> tuple[str, float, bool]:
-        found.append(metrics.log_losses(q[np.arange(len(k)), k], 1 / (len(k) + 1)))
+    def keep(given: AnyArray, _: Any) -> tuple[str, float, bool]:
+        found.append(given.reshape(len(given), -1))
         return "kept", 0.0, False
 
     booster.eval_valid(keep)

@@ -54,7 +54,11 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes_: AnyArray
     transition_: FloatArray
     _has_own_decoder = False  # whether decoder=None means something
-    _takes_evidence = False  # whether it learns from more than complementary labels
+
+    @property
+    def _takes_evidence(self) -> bool:
+        """Whether it learns from more than complementary labels."""
+        return False
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q, the probability of each class as a complementary label."""
@@ -198,8 +202,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise ValueError(
                 f"y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "
-                "kinds, or a label twice in a row. Use ComplementaryNetClassifier, whose method "
-                "'cpe-f' takes all of it"
+                "kinds, or a label twice in a row. Use method='cpe-f' of "
+                "ComplementaryNetClassifier or CPEBoostingClassifierCV, which takes all of it"
             )
         informative = y.informative[:, None]
         if not informative.any():

@@ -10,13 +10,14 @@ import importlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 # Products wider than this gain nothing from more runs side by side (see `neural.population`).
 _WIDEST_JOB = 512
 
 ONLY_METHOD = "cpe"
+BOOSTING_METHODS = ("cpe-i", "cpe-f")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class Boosting:
     """The paper's CPE-GBDT: learning rate and number of rounds by SCEL.
 
     `early_stopping` ends learning rates that can no longer win; it does not change the choice.
+    With `method` "cpe-f" trees learn p through T; what follows it is LightGBM's.
     """
 
     name: str
@@ -93,13 +95,18 @@ class Boosting:
     n_estimators: tuple[int, ...] = tuple(range(5, 501, 5))
     max_bin: int = 255
     early_stopping: bool = True
+    method: str = "cpe-i"
+    min_data_in_leaf: int = 20
+    feature_fraction: float = 1.0
+    bagging_fraction: float = 1.0
 
 
 Base = Network | Neighbors | Boosting
-# What came later: it is no part of the names of runs that do without.
+# What came later: it is no part of the names of runs that have its default.
 _LATER = (
     *("dropout", "input_dropout", "weight_averaging"),
     *("module", "true_labels", "told_noise"),
+    *("method", "min_data_in_leaf", "feature_fraction", "bagging_fraction"),
 )
 KINDS: dict[str, type[Base]] = {"network": Network, "knn": Neighbors, "gbdt": Boosting}
 
@@ -325,10 +332,11 @@ def config(job: Job, training: Training) -> dict[str, Any]:
     """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
     kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
     setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
+    defaults = {field.name: field.default for field in fields(job.base)}
     how = {
         name: value
         for name, value in asdict(job.base).items()
-        if name != "name" and (name not in _LATER or value)
+        if name != "name" and (name not in _LATER or value != defaults[name])
     }
     if isinstance(job.base, Network) and job.base.module is not None:
         how["module_sha256"] = _source(job.base.module)

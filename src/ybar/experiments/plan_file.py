@@ -20,6 +20,7 @@ from .._checks import shown
 from .._files import as_path
 from .._matrix_file import read_matrix
 from .plan import (
+    BOOSTING_METHODS,
     KINDS,
     METHODS,
     ONLY_METHOD,
@@ -445,6 +446,13 @@ def _share(given: Any) -> float:
     return float(value)
 
 
+def _some_share(given: Any) -> float:
+    value = _between(0, 1, ends=True)(given)
+    if value == 0:
+        raise ValueError("a number above 0, to 1; got 0")
+    return float(value)
+
+
 def _list_of(check: Check, what: str = "value", least: int = 1, *, once: bool = True) -> Check:
     def check_all(given: Any) -> tuple[Any, ...]:
         if not isinstance(given, list) or len(given) < least:
@@ -517,4 +525,8 @@ _FIELDS: dict[str, Check] = {
     "n_estimators": _list_of(_whole(1)),
     "max_bin": _whole(2),
     "early_stopping": _flag,
+    "method": _one_of(*BOOSTING_METHODS),
+    "min_data_in_leaf": _whole(1),
+    "feature_fraction": _some_share,
+    "bagging_fraction": _some_share,
 }

@@ -32,12 +32,12 @@ class Reading(NamedTuple):
 
     def complementary(self, logits: AnyArray, own_T: FloatArray) -> FloatArray:
         """Return q; `own_T` is the network's own transition layer, learned or given."""
-        p = np.exp(log_softmax(logits))
+        p = softmax(logits)
         return p if self.estimates == "q" else p @ own_T
 
     def ordinary(self, logits: AnyArray) -> FloatArray:
         """Return p: the network's own, or the one that explains its q best."""
-        p = np.exp(log_softmax(logits))
+        p = softmax(logits)
         return p if self.estimates == "p" else decode.class_probabilities(p, self.T)
 
     def classes(self, logits: AnyArray, own_T: FloatArray) -> IntArray:
@@ -49,9 +49,27 @@ class Reading(NamedTuple):
 
 def log_softmax(logits: AnyArray) -> FloatArray:
     """Return the logarithms of the softmax of each row."""
-    shifted = np.asarray(logits, dtype=np.float64)
-    shifted = shifted - shifted.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+    shifted = _classes_first(logits)
+    shifted -= np.log(np.exp(shifted).sum(axis=0))
+    return shifted.T
+
+
+def softmax(logits: AnyArray) -> FloatArray:
+    """Return the softmax of each row."""
+    p = _classes_first(logits)
+    np.exp(p, out=p)
+    p /= p.sum(axis=0)
+    return p.T
+
+
+def _classes_first(logits: AnyArray) -> FloatArray:
+    """Return a copy of shape (K, N), 0 being the largest of each row.
+
+    Passes over many rows are vectorised, those over few classes are not.
+    """
+    columns = np.array(logits.T, dtype=np.float64, order="C")
+    columns -= columns.max(axis=0)
+    return columns
 
 
 def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray) -> FloatArray:
@@ -64,7 +82,11 @@ def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray
 
 def evidence_losses(logits: AnyArray, log_e: FloatArray) -> FloatArray:
     """Return -log Σ_y p[y] e[y] of each row."""
-    return np.asarray(-np.logaddexp.reduce(log_softmax(logits) + log_e, axis=1))
+    joint = log_softmax(logits).T + log_e.T
+    top = joint.max(axis=0)
+    top[np.isneginf(top)] = 0  # a row that p rules out
+    with np.errstate(divide="ignore"):
+        return np.asarray(-top - np.log(np.exp(joint - top).sum(axis=0)))
 
 
 def ure_losses(predicted: IntArray, k: IntArray, inverse: FloatArray) -> FloatArray:

@@ -1,0 +1,109 @@
+"""What boosted trees are fitted to: complementary labels as they are, or their likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from . import labels
+from ._losses import Losses, log_losses, scel_losses
+from ._typing import AnyArray, FloatArray, IntArray
+from .classifiers import Checked
+
+Gradient = Callable[[AnyArray, Any], tuple[FloatArray, FloatArray]]
+
+
+class Labels:
+    """Trees give q: every single label is a sample of LightGBM's own multi-class loss.
+
+    Only classes that occur have trees; labels are their places among `seen`.
+    """
+
+    estimates, objective = "q", "multiclass"
+
+    def __init__(self, checked: Checked) -> None:
+        self.checked = checked
+        self.n_classes = len(checked.classes)
+        self.seen = np.unique(labels.pairs(checked.codes, self.n_classes)[1])
+
+    def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
+        """Return the row and the label of each sample of some rows."""
+        rows, k = labels.pairs(self.checked.codes[part], self.n_classes)
+        return part[rows], np.searchsorted(self.seen, k)
+
+    def gradient(self, rows: IntArray) -> Gradient | None:  # noqa: ARG002
+        """Return None: LightGBM has it."""
+        return None
+
+    def losses(self, q: AnyArray, part: IntArray) -> Losses:
+        """Return -log q[ȳ] of each label of the rows, an exact 0 as 1/(n+1) among n labels."""
+        rows, k = labels.pairs(self.checked.codes[part], self.n_classes)
+        chosen = q[rows, np.searchsorted(self.seen, k)]
+        return Losses(log_losses(chosen, 1 / (len(k) + 1)), part[rows], len(self.checked.codes))
+
+
+class Likelihood:
+    """Trees give the scores of p, and minimise -log Σ_y p[y] e[y] of all that was observed.
+
+    The gradient is p - r, r[y] ∝ p[y] e[y] being the probabilities of classes once the evidence
+    is known. The second derivative may be negative. We take that of ordinary labels, p (1 - p),
+    which is never below it, times `information`: the share of what an ordinary label tells that
+    this evidence tells at p = 1/K, which is K/(K-1) times the mean of ‖r - p‖². It is 1 for
+    ordinary labels, where all of this is LightGBM's multi-class loss, and 1/(K-1)² for uniform
+    complementary ones, which would hardly move p otherwise. So a learning rate means the same
+    whatever was observed.
+    """
+
+    estimates, objective = "p", "none"
+
+    def __init__(self, checked: Checked) -> None:
+        self.checked, n_classes = checked, len(checked.classes)
+        self.n_classes, self.seen = n_classes, np.arange(n_classes)
+        evidence, codes = checked.evidence, checked.codes
+        if evidence is None:
+            evidence = labels.Evidence.complementary(codes, checked.T, classes=n_classes)
+        self.pattern, self.log_e = evidence.codes, evidence.log_table
+        self.says = np.asarray(codes.any(axis=1) if codes.ndim == 2 else codes >= 0)
+        moved = softmax(self.log_e, axis=1) - 1 / n_classes
+        of_row = (moved**2).sum(axis=1)[self.pattern[self.says]]
+        weights = None if checked.weights is None else checked.weights[self.says]
+        self.information = n_classes / (n_classes - 1) * np.average(of_row, weights=weights)
+
+    def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
+        """Return the rows of which something is known; LightGBM wants labels, and reads none."""
+        rows = part[self.says[part]]
+        return rows, np.zeros(len(rows))
+
+    def gradient(self, rows: IntArray) -> Gradient:
+        """Return the function from the scores of those rows to both derivatives of the loss."""
+        log_e = self.log_e[self.pattern[rows]]
+        weight = np.ones(1) if self.checked.weights is None else self.checked.weights[rows]
+        curvature = self.information * self.n_classes / (self.n_classes - 1)
+
+        def of(scores: AnyArray, _: Any) -> tuple[FloatArray, FloatArray]:
+            p = softmax(scores, axis=1)
+            slope = p - softmax(scores + log_e, axis=1)
+            return weight[:, None] * slope, weight[:, None] * (curvature * p * (1 - p))
+
+        return of
+
+    def losses(self, scores: AnyArray, part: IntArray) -> Losses:
+        """Return the loss of each label of the rows, or of each row of other evidence."""
+        p = softmax(scores, axis=1)
+        if self.checked.evidence is None:
+            found = scel_losses(self.checked.codes[part], p @ self.checked.T, None)
+        else:
+            found = scel_losses(self.checked.evidence[part], p, None)
+        return Losses(found.values, part[found.rows], len(self.checked.codes))
+
+
+TARGETS: dict[str, type[Labels] | type[Likelihood]] = {"cpe-i": Labels, "cpe-f": Likelihood}
+
+
+def joined(parts: Iterable[Losses]) -> Losses:
+    """Return the losses of all held-out parts together."""
+    values, rows, n = zip(*parts, strict=True)
+    return Losses(np.concatenate(values), np.concatenate(rows), n[0])
