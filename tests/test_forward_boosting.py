@@ -79,6 +79,22 @@ def test_information_is_that_of_ordinary_labels_in_units_of_theirs():
     assert Likelihood(codes).information == pytest.approx(0, abs=1e-12)
 
 
+def test_leaves_are_as_large_as_labels_say_little(digits):
+    y_comp = labels.draw(np.arange(200_000) % 10, transition.uniform(10), random_state=0)
+    target = target_of(labels.Evidence.complementary(y_comp, classes=10))
+    assert target.defaults() == {"min_data_in_leaf": 20 * 81}
+    few = target_of(labels.Evidence.complementary(y_comp[:1000], classes=10))
+    assert few.defaults() == {"min_data_in_leaf": 100}
+    known = target_of(labels.Evidence.ordinary(y_comp, classes=10))
+    assert known.defaults() == {"min_data_in_leaf": 20}  # LightGBM's own
+    y_comp = labels.draw(digits.y_train, transition.uniform(10), random_state=0)
+    clf = CPEBoostingClassifierCV([0.1], [5], method="cpe-f", random_state=0)
+    assert "[min_data_in_leaf: 134]" in clf.fit(digits.X_train, y_comp).model_
+    for name in ("min_data_in_leaf", "min_child_samples"):
+        clf.set_params(lightgbm_params={name: 30})
+        assert "[min_data_in_leaf: 30]" in clf.fit(digits.X_train, y_comp).model_
+
+
 def test_of_ordinary_labels_it_is_lightgbms_multiclass(digits):
     X, y = digits.X_train.astype(float), digits.y_train
     split = [(np.arange(1000), np.arange(1000, len(X)))]
@@ -115,7 +131,7 @@ def test_the_path_is_the_scel_of_the_labels_held_out(digits_strong, strong_T):
         )  # fmt: skip
         target = Likelihood(alone._check_fit(X, y_comp))
         booster = lightgbm.Booster(
-            alone._params(lightgbm, "none", 10, 1000, 0) | {"learning_rate": 0.05},
+            alone._params(lightgbm, target, 1000, 0) | {"learning_rate": 0.05},
             lightgbm.Dataset(X[:1000].astype(np.float32), np.zeros(1000)),
         )
         for _ in range(count):
@@ -146,7 +162,6 @@ def test_it_learns_where_q_is_flat(digits):
     for method in ("cpe-i", "cpe-f"):
         clf = CPEBoostingClassifierCV(
             [0.025, 0.1], range(5, 101, 5), method=method, random_state=0,
-            lightgbm_params={"min_data_in_leaf": 50},
         ).fit(digits.X_train, y_comp)  # fmt: skip
         right[method] = np.mean(clf.predict(digits.X_test) == digits.y_test)
     assert right["cpe-f"] > right["cpe-i"] + 0.05

@@ -51,8 +51,9 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         default 5, 10, …, 500.
     method : {"cpe-i", "cpe-f"}
         What the trees learn: q, or p. "cpe-f" takes all kinds of `ybar.labels.Evidence`, and
-        several labels of a row together. It wants large leaves, since complementary labels say
-        little each: ``lightgbm_params={"min_data_in_leaf": 200}`` for some 50,000 rows.
+        several labels of a row together. Its leaves have as many rows as tell what LightGBM's 20
+        ordinary labels would, a tenth of all rows at most: complementary labels say little each.
+        (``lightgbm_params={"min_data_in_leaf": 1000}`` sets another number.)
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable
@@ -190,7 +191,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             )
             target = TARGETS[self.method](checked)
             seed = int(generator.integers(2**31))
-            params = self._params(lightgbm, target.objective, len(target.seen), len(X), seed)
+            params = self._params(lightgbm, target, len(X), seed)
             try:
                 self._fit(lightgbm, params, parts, _path.as_float(X), target)
             except lightgbm.basic.LightGBMError as err:
@@ -347,11 +348,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         )
 
     def _params(
-        self, lightgbm: Any, objective: str, n_outputs: int, n_rows: int, seed: int
+        self, lightgbm: Any, target: Labels | Likelihood, n_rows: int, seed: int
     ) -> dict[str, Any]:
         own = {
-            "objective": objective,
-            "num_class": n_outputs,
+            "objective": target.objective,
+            "num_class": len(target.seen),
             "metric": "None",
             "verbosity": -1,
             "seed": seed,
@@ -382,7 +383,12 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
                 )
         # One of the two must be named for results not to depend on threads.
         by = "force_row_wise" if not given.get("force_col_wise") else "force_col_wise"
-        return {**own, by: True, **given}
+        defaults = {
+            name: value
+            for name, value in target.defaults().items()
+            if not given.keys() & {name, *aliases.get(name, ())}
+        }
+        return {**own, by: True, **defaults, **given}
 
     def _threads(self, n_rows: int) -> int:
         if self.n_jobs is None:
