@@ -92,6 +92,7 @@ def make(
         clf: Any = CPEBoostingClassifierCV(
             rates if learning_rate is None else [learning_rate],
             range(10, 301, 10) if n_estimators is None else [n_estimators],
+            method="cpe-f",
             random_state=told.seed,
             **shared,
         )

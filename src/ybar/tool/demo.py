@@ -70,7 +70,7 @@ def models(T: FloatArray) -> dict[str, Any]:
         "logistic regression": CPEClassifier(LogisticRegression(max_iter=1000), **shared),
         "nearest neighbours": CPEKNeighborsClassifierCV(random_state=0, **shared),
         "boosting": CPEBoostingClassifierCV(
-            [0.1], range(5, 151, 5), random_state=0, n_jobs=1, **shared
+            [0.1], range(5, 151, 5), method="cpe-f", random_state=0, n_jobs=1, **shared
         ),
     }
     for name, method in _NETWORKS.items():
