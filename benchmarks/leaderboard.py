@@ -75,7 +75,9 @@ def board(ours: list[Row], papers: list[Row]) -> str:
             of(ours, "ours", "cpe-n", d, s), "best-scel.accuracy_max"
         ),
         "KNN": lambda d, s: cell(of(papers, "knn", "cpe", d, s), "last.accuracy_likelihood"),
-        "boosting": lambda d, s: cell(of(ours, "boosting", "cpe", d, s), "last.accuracy_likelihood"),
+        "boosting": lambda d, s: cell(
+            of(ours, "boosting", "cpe", d, s), "last.accuracy_likelihood"
+        ),
         "small CNN": lambda d, s: cell(of(ours, "cnn", "cpe-n", d, s), "best-scel.accuracy_max"),
     }
     lines = [
