@@ -37,6 +37,7 @@ def test_the_gradient_is_that_of_the_likelihood_and_the_curvature_bounds_its_sec
     weights = rng.random(6) + 0.5 if weighted else np.ones(6)
     target = target_of(labels.Evidence(e), weights if weighted else None)
     slope, curvature = target.gradient(np.arange(6))(scores, None)
+    weights = weights / weights.mean()
     step = 1e-4
     for row in range(6):
         for y in range(K):
@@ -82,14 +83,14 @@ def test_information_is_that_of_ordinary_labels_in_units_of_theirs():
 def test_leaves_are_as_large_as_labels_say_little(digits):
     y_comp = labels.draw(np.arange(200_000) % 10, transition.uniform(10), random_state=0)
     target = target_of(labels.Evidence.complementary(y_comp, classes=10))
-    assert target.defaults() == {"min_data_in_leaf": 20 * 81}
+    assert target.defaults(200_000) == {"min_data_in_leaf": 20 * 81}
     few = target_of(labels.Evidence.complementary(y_comp[:1000], classes=10))
-    assert few.defaults() == {"min_data_in_leaf": 100}
+    assert few.defaults(1000) == {"min_data_in_leaf": 100}
     known = target_of(labels.Evidence.ordinary(y_comp, classes=10))
-    assert known.defaults() == {"min_data_in_leaf": 20}  # LightGBM's own
+    assert known.defaults(200_000) == {"min_data_in_leaf": 20}  # LightGBM's own
     y_comp = labels.draw(digits.y_train, transition.uniform(10), random_state=0)
     clf = CPEBoostingClassifierCV([0.1], [5], method="cpe-f", random_state=0)
-    assert "[min_data_in_leaf: 134]" in clf.fit(digits.X_train, y_comp).model_
+    assert "[min_data_in_leaf: 121]" in clf.fit(digits.X_train, y_comp).model_
     for name in ("min_data_in_leaf", "min_child_samples"):
         clf.set_params(lightgbm_params={name: 30})
         assert "[min_data_in_leaf: 30]" in clf.fit(digits.X_train, y_comp).model_
@@ -131,7 +132,7 @@ def test_the_path_is_the_scel_of_the_labels_held_out(digits_strong, strong_T):
         )  # fmt: skip
         target = Likelihood(alone._check_fit(X, y_comp))
         booster = lightgbm.Booster(
-            alone._params(lightgbm, target, 1000, 0) | {"learning_rate": 0.05},
+            alone._params(lightgbm, target, 1000, 1000, 0) | {"learning_rate": 0.05},
             lightgbm.Dataset(X[:1000].astype(np.float32), np.zeros(1000)),
         )
         for _ in range(count):
@@ -214,11 +215,9 @@ def test_rows_without_a_label_or_weight_change_nothing_but_what_is_held_out(blob
     used = np.arange(600, 900)[2::3]
     clf.set_params(n_estimators=[10]).fit(X, several, weights)
     target = Likelihood(clf._check_fit(X, several, weights))
-    assert target.samples(np.arange(6))[0].tolist() == [1, 2, 4, 5]
-    slope, curvature = target.gradient(np.array([1, 2]))(np.zeros((2, 3)), None)
-    assert not slope[0].any()
-    assert not curvature[0].any()
-    assert slope[1] == pytest.approx(2 * (1 / 3 - (~several[2]) / 2))
+    assert target.samples(np.arange(6))[0].tolist() == [2, 5]
+    slope, _ = target.gradient(np.array([2]))(np.zeros((1, 3)), None)
+    assert slope[0] == pytest.approx(1 / 3 - (~several[2]) / 2)  # weights of mean 1
     found = target.losses(np.zeros((300, 3)), np.arange(600, 900))
     np.testing.assert_array_equal(found.rows[1::2], used)
     np.testing.assert_allclose(found.values, np.log(3))
@@ -238,7 +237,9 @@ def test_bad_input_gets_one_line_that_says_what_and_why(digits_strong, strong_T)
     both = np.zeros((len(X), 10), dtype=bool)
     both[:, :2] = True
     pairs = np.kron(np.eye(5), [[0, 1], [1, 0]])  # each class rules out one other, always
-    with pytest.raises(ValueError, match="row 0 has probability 0 under every class"):
+    with pytest.raises(
+        ValueError, match=r"y must hold only labels that transition allows; .*row 0 "
+    ):
         CPEBoostingClassifierCV(method="cpe-f", transition=pairs, classes=range(10)).fit(X, both)
 
 
@@ -283,3 +284,80 @@ def test_a_plan_runs_it_as_the_classifier_does(digits):
     assert outcome.figures["last.accuracy_likelihood"] == pytest.approx(right)
     assert outcome.figures["last.scel"] == pytest.approx(-clf.best_score_)
     assert right > 60
+
+
+def few_rows():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    return X, np.arange(30) % 3, None
+
+
+def constant():
+    return np.ones((600, 2)), np.arange(600) % 3, None
+
+
+def rare():
+    X = np.random.default_rng(0).random((1000, 3)) < 0.01
+    return X.astype(float), np.arange(1000) % 10, None
+
+
+def small_training_part():
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    return X, np.arange(1000) % 10, [(np.arange(180), np.arange(180, 1000))]
+
+
+@pytest.mark.parametrize("make", [few_rows, constant, rare, small_training_part])
+def test_where_no_split_is_worth_it_all_classes_are_alike(make):
+    X, y_comp, cv = make()
+    clf = CPEBoostingClassifierCV(**QUICK, method="cpe-f", cv=cv).fit(X, y_comp)
+    p = clf.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    if make is not small_training_part:
+        np.testing.assert_allclose(p, 1 / p.shape[1], atol=0.05)
+
+
+def test_weights_count_by_their_ratios(digits):
+    y_comp = labels.draw(digits.y_train, transition.uniform(10), random_state=0)
+    weights = np.random.default_rng(0).random(len(y_comp)) + 0.5
+    clf = CPEBoostingClassifierCV(**QUICK, method="cpe-f")
+    one, other = (
+        clf.fit(digits.X_train, y_comp, scale * weights).predict_proba(digits.X_test)
+        for scale in (1, 1e-6)
+    )
+    np.testing.assert_allclose(one, other, atol=1e-6)
+    assert np.mean(one.argmax(axis=1) == digits.y_test) > 0.3
+
+
+def test_evidence_is_decoded_by_the_largest_p():
+    """Two classes with one row of T could not be told apart by decoding q."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 1200)
+    X = np.eye(3)[y] * 4 + rng.normal(size=(1200, 3))
+    T = np.array([[0, 0.5, 0.5], [1, 0, 0], [1, 0, 0]])
+    known = labels.Evidence.ordinary(y[:600], classes=3)
+    not_these = labels.Evidence.complementary(labels.draw(y[600:], T, random_state=0), T)
+    clf = CPEBoostingClassifierCV(**QUICK, method="cpe-f")
+    clf.fit(X, labels.Evidence.concatenate([known, not_these]))
+    assert clf.decoder_ == "max"
+    assert np.mean(clf.predict(X) == y) > 0.95
+    assert clf.fit(X, labels.draw(y, T, random_state=0)).decoder_ == "l1"
+
+
+def test_held_out_losses_stay_in_log_space():
+    codes, T = np.array([0, 1, 2] * 4), transition.uniform(3)
+    target = Likelihood(Checked(codes, None, np.arange(3), T, None))
+    found = target.losses(np.array([[800.0, 0, 0]]), np.array([0]))
+    assert found.values == pytest.approx([800])
+
+
+def test_a_class_that_is_never_a_label_is_no_trouble():
+    T = np.array([[0, 1, 0], [0.9, 0.1, 0], [0.5, 0.5, 0]])
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 900)
+    X = np.eye(3)[y] * 4 + rng.normal(size=(900, 3))
+    y_comp = labels.draw(y, T, random_state=0)
+    clf = CPEBoostingClassifierCV(**QUICK, method="cpe-f", transition=T, classes=range(3))
+    p = clf.fit(X, y_comp).predict_proba(X)
+    assert np.isfinite(p).all()
+    with pytest.raises(ValueError, match="y must hold only labels that transition allows"):
+        clf.fit(X, np.where(np.arange(900) == 7, 2, y_comp))
+    clf.fit(X, np.where(np.arange(900) == 7, 2, y_comp), np.where(np.arange(900) == 7, 0.0, 1.0))

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from . import labels
-from ._losses import Losses, log_losses, scel_losses
+from ._evidence import log_likelihoods
+from ._losses import Losses, log_losses
 from ._typing import AnyArray, FloatArray, IntArray
 from .classifiers import Checked
 
@@ -36,7 +37,7 @@ class Labels:
         rows, k = labels.pairs(self.checked.codes[part], self.n_classes)
         return part[rows], np.searchsorted(self.seen, k)
 
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self, n_samples: int) -> dict[str, Any]:  # noqa: ARG002
         """Return nothing: LightGBM's are for such labels."""
         return {}
 
@@ -66,52 +67,77 @@ class Likelihood:
     estimates, objective = "p", "none"
 
     def __init__(self, checked: Checked) -> None:
-        self.checked, n_classes = checked, len(checked.classes)
-        self.n_classes, self.seen = n_classes, np.arange(n_classes)
-        evidence, codes = checked.evidence, checked.codes
-        if evidence is None:
-            evidence = labels.Evidence.complementary(codes, checked.T, classes=n_classes)
-        self.pattern, self.log_e = evidence.codes, evidence.log_table
+        self.checked, K = checked, len(checked.classes)
+        self.n_classes, self.seen = K, np.arange(K)
+        codes, weights = checked.codes, checked.weights
+        self.pattern, self.log_e = _patterns(checked)
         self.says = np.asarray(codes.any(axis=1) if codes.ndim == 2 else codes >= 0)
-        moved = softmax(self.log_e, axis=1) - 1 / n_classes
-        of_row = (moved**2).sum(axis=1)[self.pattern[self.says]]
-        weights = None if checked.weights is None else checked.weights[self.says]
-        self.information = n_classes / (n_classes - 1) * np.average(of_row, weights=weights)
+        self.weights = np.ones(len(codes))
+        if weights is not None:  # of mean 1: LightGBM has a least curvature of leaves
+            self.says = np.logical_and(self.says, weights > 0)
+            self.weights = weights / weights[self.says].mean()
+        used, code = np.unique(self.pattern[self.says], return_inverse=True)
+        impossible = np.asarray(np.isneginf(self.log_e[used]).all(axis=1))[code]
+        if impossible.any():
+            raise ValueError(
+                "y must hold only labels that transition allows; what is said of row "
+                f"{np.flatnonzero(self.says)[np.argmax(impossible)]} has probability 0, whatever "
+                "its class. Correct it or transition, or allow for errors with "
+                "transition.with_uniform_noise"
+            )
+        told = ((softmax(self.log_e[used], axis=1) - 1 / K) ** 2).sum(axis=1)[code]
+        self.information = K / (K - 1) * np.average(told, weights=self.weights[self.says])
 
     def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
         """Return the rows of which something is known; LightGBM wants labels, and reads none."""
         rows = part[self.says[part]]
         return rows, np.zeros(len(rows))
 
-    def defaults(self) -> dict[str, Any]:
-        """Return leaves that tell as much as LightGBM's 20 ordinary labels, a tenth of the rows.
+    def defaults(self, n_samples: int) -> dict[str, Any]:
+        """Return leaves that tell as much as LightGBM's 20 ordinary labels, a tenth of all at most.
 
         Smaller ones learn by heart.
         """
-        most = max(_LEAF, int(self.says.sum()) // 10)
+        most = max(_LEAF, n_samples // 10)
         return {"min_data_in_leaf": round(min(_LEAF / max(self.information, 1e-12), most))}
 
     def gradient(self, rows: IntArray) -> Gradient:
         """Return the function from the scores of those rows to both derivatives of the loss."""
         log_e = self.log_e[self.pattern[rows]]
-        weight = np.ones(1) if self.checked.weights is None else self.checked.weights[rows]
+        weight = self.weights[rows, None]
         curvature = self.information * self.n_classes / (self.n_classes - 1)
 
         def of(scores: AnyArray, _: Any) -> tuple[FloatArray, FloatArray]:
             p = softmax(scores, axis=1)
             slope = p - softmax(scores + log_e, axis=1)
-            return weight[:, None] * slope, weight[:, None] * (curvature * p * (1 - p))
+            return weight * slope, weight * (curvature * p * (1 - p))
 
         return of
 
     def losses(self, scores: AnyArray, part: IntArray) -> Losses:
         """Return the loss of each label of the rows, or of each row of other evidence."""
-        p = softmax(scores, axis=1)
+        log_p, n = log_softmax(scores, axis=1), len(self.checked.codes)
         if self.checked.evidence is None:
-            found = scel_losses(self.checked.codes[part], p @ self.checked.T, None)
+            rows, k = labels.pairs(self.checked.codes[part], self.n_classes)
+            with np.errstate(divide="ignore"):
+                log_e = np.log(self.checked.T).T[k]
         else:
-            found = scel_losses(self.checked.evidence[part], p, None)
-        return Losses(found.values, part[found.rows], len(self.checked.codes))
+            rows = np.flatnonzero(self.says[part])
+            log_e = self.log_e[self.pattern[part[rows]]]
+        return Losses(-logsumexp(log_p[rows] + log_e, axis=1), part[rows], n)
+
+
+def _patterns(checked: Checked) -> tuple[IntArray, FloatArray]:
+    """Return the different log e that rows have, (M, K), and which of them each row has."""
+    if checked.evidence is not None:
+        return checked.evidence.codes, checked.evidence.log_table
+    if checked.codes.ndim == 1:
+        pattern, sets = checked.codes, np.eye(len(checked.classes))
+    else:
+        sets, pattern = np.unique(checked.codes, axis=0, return_inverse=True)
+    return pattern.reshape(-1), log_likelihoods(
+        np.zeros(sets.shape), sets.astype(np.float64), checked.T
+    )
 
 
 TARGETS: dict[str, type[Labels] | type[Likelihood]] = {"cpe-i": Labels, "cpe-f": Likelihood}

@@ -16,7 +16,7 @@ from scipy.special import softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from . import _checks, _path, metrics
+from . import _checks, _path, decode, metrics
 from ._boosting import TARGETS, Gradient, Labels, Likelihood, joined
 from ._extras import require
 from ._random import as_generator
@@ -56,8 +56,9 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         (``lightgbm_params={"min_data_in_leaf": 1000}`` sets another number.)
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
-    decoder : {"l1", "l2", "max", "likelihood"} or callable
-        See `ybar.decode.decode`; "max" is argmax of the trees' own p with "cpe-f".
+    decoder : {"l1", "l2", "max", "likelihood"} or callable, optional
+        See `ybar.decode.decode`; "max" is argmax of the trees' own p with "cpe-f". By default "l1",
+        and "max" where y is evidence of other kinds than complementary labels.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
         complementary label; otherwise the sorted values of y.
@@ -94,6 +95,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         The fitted booster in LightGBM's text form.
     estimates_ : {"q", "p"}
         What its trees learned.
+    decoder_ : {"l1", "max"}
+        What decodes where `decoder` is None.
     seen_classes_ : ndarray
         Indices into ``classes_`` of the columns of the booster: with "cpe-i" the classes that
         occur in y, with "cpe-f" all.
@@ -120,6 +123,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     model_: str
     seen_classes_: IntArray
     estimates_: str
+    decoder_: str
+    _has_own_decoder = True
 
     def __init__(
         self,
@@ -128,7 +133,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         *,
         method: str = "cpe-i",
         transition: ArrayLike = "uniform",
-        decoder: Method = "l1",
+        decoder: Method | None = None,
         classes: ArrayLike | None = None,
         validation_fraction: float = 0.1,
         cv: Any = None,
@@ -191,7 +196,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             )
             target = TARGETS[self.method](checked)
             seed = int(generator.integers(2**31))
-            params = self._params(lightgbm, target, len(X), seed)
+            least = min(len(target.samples(train)[0]) for train, _ in parts)
+            params = self._params(lightgbm, target, len(X), least, seed)
             try:
                 self._fit(lightgbm, params, parts, _path.as_float(X), target)
             except lightgbm.basic.LightGBMError as err:
@@ -202,6 +208,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
                 ) from err
             self.classes_, self.transition_ = checked.classes, checked.T
             self.seen_classes_, self.estimates_ = target.seen, target.estimates
+            self.decoder_ = "l1" if checked.evidence is None else "max"
         return self
 
     def _fit(
@@ -222,7 +229,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             return _Samples(binned.construct(), target.gradient(rows))
 
         def booster_of(train: _Samples, rate: float) -> Any:
-            return lightgbm.Booster({**params, "learning_rate": rate}, train.binned)
+            made = lightgbm.Booster({**params, "learning_rate": rate}, train.binned)
+            # With a gradient of ours the objective is "none" already. Being set so again, which is
+            # what `update` does first, LightGBM fails where no feature is of any use.
+            made._Booster__set_objective_to_none = train.gradient is not None
+            return made
 
         trains = [samples(train) for train, _ in parts]
         validations = [
@@ -288,9 +299,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         ndarray of shape (N,)
         """
         check_is_fitted(self, "model_")
-        if self.estimates_ == "p" and self.decoder == "max":
+        decoder = self.decoder_ if self.decoder is None else self.decoder
+        if self.estimates_ == "p" and decoder == "max":
             return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-        return super().predict(X)
+        q = self.predict_complementary_proba(X)
+        return np.asarray(self.classes_[decode.decode(q, self.transition_, decoder)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ordinary-class probabilities: those that the trees of "cpe-f" give.
@@ -348,7 +361,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         )
 
     def _params(
-        self, lightgbm: Any, target: Labels | Likelihood, n_rows: int, seed: int
+        self, lightgbm: Any, target: Labels | Likelihood, n_rows: int, n_samples: int, seed: int
     ) -> dict[str, Any]:
         own = {
             "objective": target.objective,
@@ -385,7 +398,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         by = "force_row_wise" if not given.get("force_col_wise") else "force_col_wise"
         defaults = {
             name: value
-            for name, value in target.defaults().items()
+            for name, value in target.defaults(n_samples).items()
             if not given.keys() & {name, *aliases.get(name, ())}
         }
         return {**own, by: True, **defaults, **given}

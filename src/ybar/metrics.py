@@ -354,8 +354,8 @@ def scel_scorer(
 
     For `ybar.labels.Evidence` the loss is that of all that was observed of a row, under the T that
     the evidence has, or, where that is the one the classifier was given, under what it learned of
-    it; see `scel`. Models of q alone (all but networks) are judged by their q, label by label,
-    where evidence holds nothing but labels under their T.
+    it; see `scel`. Models of q alone (all but networks and trees that learn p) are judged by their
+    q, label by label, where evidence holds nothing but labels under their T.
 
     Several labels a row work in ``GridSearchCV`` and ``cross_val_score``; ``HalvingGridSearchCV``
     itself takes one label a row only.

@@ -87,7 +87,8 @@ class Boosting:
     """The paper's CPE-GBDT: learning rate and number of rounds by SCEL.
 
     `early_stopping` ends learning rates that can no longer win; it does not change the choice.
-    With `method` "cpe-f" trees learn p through T; what follows it is LightGBM's.
+    With `method` "cpe-f" trees learn p through T; what follows it is LightGBM's, leaves being those
+    of the classifier where nothing is said of them.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Boosting:
     max_bin: int = 255
     early_stopping: bool = True
     method: str = "cpe-i"
-    min_data_in_leaf: int = 20
+    min_data_in_leaf: int | None = None
     feature_fraction: float = 1.0
     bagging_fraction: float = 1.0
 

@@ -381,10 +381,10 @@ def _boosting(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
         early_stopping=base.early_stopping,
         lightgbm_params={
             "max_bin": base.max_bin,
-            "min_data_in_leaf": base.min_data_in_leaf,
             "feature_fraction": base.feature_fraction,
             "bagging_fraction": base.bagging_fraction,
             "bagging_freq": int(base.bagging_fraction < 1),
+            **({"min_data_in_leaf": leaf} if (leaf := base.min_data_in_leaf) else {}),
             # Faster where few of the features are looked at.
             **({"force_col_wise": True} if base.feature_fraction < 0.5 else {}),
         },

@@ -357,8 +357,8 @@ class NetBase(ComplementaryClassifier):
         if method.learns and record.learned is not None and record.transition is not None:
             self.learned_transition_ = record.transition
             self._learned = record.learned
-        self._labels_follow = (
-            self.learned_transition_ if record.run.learns_held_out else self.transition_
+        self._labels_follow = (  # found on labels held out
+            self.transition_ if record.noise is None else self.learned_transition_
         )
         if method.learns == "noise" and record.learned is not None:
             self.noise_ = float(1 / (1 + np.exp(-record.learned[0])))
