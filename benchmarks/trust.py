@@ -42,7 +42,7 @@ def measured(number: int, dataset: str, setting: str) -> dict[str, Any]:
         )
         clf.fit(data.X_train, trial.y_comp)
         accuracy = 100 * float(np.mean(clf.predict(data.X_test) == data.y_test))
-        return accuracy, float(min(clf.history_["scel"]))
+        return accuracy, float(clf.history_["scel"][clf.best_epoch_ - 1])
 
     found = {"given": fitted(trial.T)}
     for trust in TRUSTS:

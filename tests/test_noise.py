@@ -13,6 +13,7 @@ from ybar import (
     transition,
 )
 from ybar.displays import ConfusionDisplay
+from ybar.experiments import run
 from ybar.labels import Evidence
 from ybar.neural import evaluate, losses, population
 from ybar.neural.models import Dense
@@ -462,3 +463,32 @@ def test_noise_in_evidence_of_several_kinds_is_found(digits):
     clf = net(method="cpe-n").fit(digits.X_train, evidence)
     assert clf.noise_ == pytest.approx(0.3, abs=0.2)
     assert clf.noise_interval_[0] < clf.noise_ < clf.noise_interval_[1]
+
+
+def test_epochs_that_had_another_T_are_not_among_the_best(digits):
+    """T is found after half of so few steps; until then SCEL is that of the T it started from."""
+    T = transition.strong(10, random_state=0)
+    noisy = transition.with_uniform_noise(T, 0.5)
+    y_comp = labels.draw(digits.y_train, noisy, random_state=0)
+    rows = np.arange(len(y_comp))
+    record = population.grow(
+        [Run(losses.find("cpe-n"), 1e-3)],
+        [evaluate.Reading("p", "max", T)],
+        population.Data(
+            digits.X_train,
+            Samples(rows[300:], y_comp[300:]),
+            Samples(rows[:300], y_comp[:300]),
+            T,
+        ),
+        Recipe(6, 100, 0.0, 0.0),
+        population.Selection("best"),
+        make=lambda runs: Dense([64, 10], [0] * len(runs), seed=0),
+        width=10,
+        seed=0,
+    )[0]
+    assert record.judged_from == 3  # epochs 1 and 2 end before half of the steps
+    assert record.kept_epoch >= 3
+    curves = {"scel": np.array([1.0, 1.1, 3.0, 2.0, 2.5])}
+    assert run.figures(curves, 3)["best-scel.epoch"] == 4
+    assert run.figures(curves)["best-scel.epoch"] == 1
+    assert run.figures(curves, 9)["best-scel.epoch"] == 5  # all that there is

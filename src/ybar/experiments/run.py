@@ -327,7 +327,7 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
             epoch, batch = record.failed
             outcome.cause = f"the loss was not finite at epoch {epoch}, batch {batch}"
         else:
-            outcome.figures = figures(curves)
+            outcome.figures = figures(curves, record.judged_from)
         outcomes.append(outcome)
     return outcomes
 
@@ -337,15 +337,17 @@ def decoders_of(training: Training, own: str) -> list[str]:
     return ["max"] if training.method in _ORDINARY else sorted({"l1", "max", own})
 
 
-def figures(curves: dict[str, AnyArray]) -> dict[str, float]:
+def figures(curves: dict[str, AnyArray], judged_from: int = 1) -> dict[str, float]:
     """Return all numbers at the last epoch, and at the lowest of each validation loss.
 
     Their names are ``last.<curve>`` and ``best-<criterion>.<curve>``, such as
-    ``best-scel.accuracy_l1``, and ``best-<criterion>.epoch``.
+    ``best-scel.accuracy_l1``, and ``best-<criterion>.epoch``. Epochs before `judged_from`, which
+    had another T, are not among the best.
     """
     criteria = [name for name in curves if name == "scel" or name.startswith("ure_")]
     places = {"last": len(curves["scel"]) - 1}
-    places |= {f"best-{name}": int(np.nanargmin(curves[name])) for name in criteria}
+    start = min(judged_from, len(curves["scel"])) - 1
+    places |= {f"best-{name}": start + int(np.nanargmin(curves[name][start:])) for name in criteria}
     found: dict[str, float] = {}
     for place, at in places.items():
         found[f"{place}.epoch"] = at + 1

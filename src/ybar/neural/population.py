@@ -72,6 +72,8 @@ class Record:
     learned: AnyArray | None = None
     noise: Noise | None = None
     """Where the noise level was learned: what held-out labels say of it."""
+    judged_from: int = 1
+    """The first epoch that later ones can be held against: by then T is what it will be."""
     failed: tuple[int, int] | None = None
     """Epoch and batch at which the loss was no longer finite."""
     done: bool = False
@@ -90,6 +92,8 @@ class Record:
 
         One that only `begins` is no rival of later ones: it was judged by another T than they.
         """
+        if begins:
+            self.judged_from = epoch + 1
         better = begins or values[how.criterion] < self.lowest
         if better:
             self.lowest = math.inf if begins else values[how.criterion]
