@@ -14,6 +14,7 @@ from ybar.classifiers import Checked
 from ybar.experiments import plan, plan_file, run
 
 K = 4
+ALL_ROWS = {"bagging_fraction": 1.0, "feature_fraction": 1.0}
 QUICK = {"learning_rates": [0.1], "n_estimators": [10, 30], "random_state": 0}
 
 
@@ -83,14 +84,15 @@ def test_information_is_that_of_ordinary_labels_in_units_of_theirs():
 def test_leaves_are_as_large_as_labels_say_little(digits):
     y_comp = labels.draw(np.arange(200_000) % 10, transition.uniform(10), random_state=0)
     target = target_of(labels.Evidence.complementary(y_comp, classes=10))
-    assert target.defaults(200_000) == {"min_data_in_leaf": 20 * 81}
+    assert target.defaults(200_000, 64)["min_data_in_leaf"] == 20 * 81
     few = target_of(labels.Evidence.complementary(y_comp[:1000], classes=10))
-    assert few.defaults(1000) == {"min_data_in_leaf": 100}
+    assert few.defaults(1000, 64)["min_data_in_leaf"] == 100
     known = target_of(labels.Evidence.ordinary(y_comp, classes=10))
-    assert known.defaults(200_000) == {"min_data_in_leaf": 20}  # LightGBM's own
+    assert known.defaults(200_000, 64) == {}  # LightGBM's own
     y_comp = labels.draw(digits.y_train, transition.uniform(10), random_state=0)
     clf = CPEBoostingClassifierCV([0.1], [5], method="cpe-f", random_state=0)
-    assert "[min_data_in_leaf: 121]" in clf.fit(digits.X_train, y_comp).model_
+    for said in ("min_data_in_leaf: 121", "bagging_fraction: 0.5", "feature_fraction: 0.2"):
+        assert f"[{said}]" in clf.fit(digits.X_train, y_comp).model_
     for name in ("min_data_in_leaf", "min_child_samples"):
         clf.set_params(lightgbm_params={name: 30})
         assert "[min_data_in_leaf: 30]" in clf.fit(digits.X_train, y_comp).model_
@@ -121,18 +123,24 @@ def test_the_path_is_the_scel_of_the_labels_held_out(digits_strong, strong_T):
     X, y_comp, _, _ = digits_strong
     split = [(np.arange(1000), np.arange(1000, len(X)))]
     clf = CPEBoostingClassifierCV(
-        [0.05], [5, 20], method="cpe-f", transition=strong_T, cv=split, random_state=0
+        [0.05],
+        [5, 20],
+        method="cpe-f",
+        transition=strong_T,
+        cv=split,
+        random_state=0,
+        lightgbm_params=ALL_ROWS,
     ).fit(X, y_comp)
     for count, found, error in zip(
         [5, 20], clf.cv_results_["scel"], clf.cv_results_["scel_std_error"], strict=True
     ):
         alone = CPEBoostingClassifierCV(
-            [0.05], [count], method="cpe-f", transition=strong_T, random_state=0,
-            cv=[(np.arange(1000), np.arange(3))],
-        )  # fmt: skip
+            [0.05], [count], method="cpe-f", transition=strong_T, lightgbm_params=ALL_ROWS
+        )
         target = Likelihood(alone._check_fit(X, y_comp))
         booster = lightgbm.Booster(
-            alone._params(lightgbm, target, 1000, 1000, 0) | {"learning_rate": 0.05},
+            alone._params(lightgbm, target, target.defaults(1000, 64), 1000, 0)
+            | {"learning_rate": 0.05},
             lightgbm.Dataset(X[:1000].astype(np.float32), np.zeros(1000)),
         )
         for _ in range(count):
@@ -276,7 +284,6 @@ def test_a_plan_runs_it_as_the_classifier_does(digits):
             "feature_fraction": 0.4,
             "bagging_fraction": 0.5,
             "bagging_freq": 1,
-            "force_col_wise": True,
         },
     ).fit(digits.X_train, trial.y_comp)
     right = 100 * np.mean(clf.predict(digits.X_test) == digits.y_test)

@@ -15,6 +15,7 @@ from ._typing import AnyArray, FloatArray, IntArray
 from .classifiers import Checked
 
 _LEAF = 20
+_NEARLY_ORDINARY = 0.5
 
 Gradient = Callable[[AnyArray, Any], tuple[FloatArray, FloatArray]]
 
@@ -37,7 +38,7 @@ class Labels:
         rows, k = labels.pairs(self.checked.codes[part], self.n_classes)
         return part[rows], np.searchsorted(self.seen, k)
 
-    def defaults(self, n_samples: int) -> dict[str, Any]:  # noqa: ARG002
+    def defaults(self, n_samples: int, n_features: int) -> dict[str, Any]:  # noqa: ARG002
         """Return nothing: LightGBM's are for such labels."""
         return {}
 
@@ -93,13 +94,22 @@ class Likelihood:
         rows = part[self.says[part]]
         return rows, np.zeros(len(rows))
 
-    def defaults(self, n_samples: int) -> dict[str, Any]:
-        """Return leaves that tell as much as LightGBM's 20 ordinary labels, a tenth of all at most.
+    def defaults(self, n_samples: int, n_features: int) -> dict[str, Any]:
+        """Return what keeps trees from learning labels by heart, each of which says so little.
 
-        Smaller ones learn by heart.
+        Leaves that tell as much as LightGBM's 20 ordinary labels would, a tenth of all rows at
+        most; for each tree half of the rows, and a fifth of the features, or four. Where evidence
+        is nearly as good as ordinary labels, LightGBM's own.
         """
+        if self.information > _NEARLY_ORDINARY:
+            return {}
         most = max(_LEAF, n_samples // 10)
-        return {"min_data_in_leaf": round(min(_LEAF / max(self.information, 1e-12), most))}
+        return {
+            "min_data_in_leaf": round(min(_LEAF / max(self.information, 1e-12), most)),
+            "bagging_fraction": 0.5,
+            "bagging_freq": 1,
+            "feature_fraction": max(0.2, min(1.0, 4 / n_features)),
+        }
 
     def gradient(self, rows: IntArray) -> Gradient:
         """Return the function from the scores of those rows to both derivatives of the loss."""

@@ -51,9 +51,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         default 5, 10, …, 500.
     method : {"cpe-i", "cpe-f"}
         What the trees learn: q, or p. "cpe-f" takes all kinds of `ybar.labels.Evidence`, and
-        several labels of a row together. Its leaves have as many rows as tell what LightGBM's 20
-        ordinary labels would, a tenth of all rows at most: complementary labels say little each.
-        (``lightgbm_params={"min_data_in_leaf": 1000}`` sets another number.)
+        several labels of a row together. Where complementary labels say little each, leaves then
+        have as many rows as tell what LightGBM's 20 ordinary labels would, a tenth of all rows at
+        most, and each tree sees half of the rows and a fifth of the features, or four, unless
+        `lightgbm_params` say otherwise (``min_data_in_leaf``, ``bagging_fraction``,
+        ``feature_fraction``).
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable, optional
@@ -197,7 +199,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             target = TARGETS[self.method](checked)
             seed = int(generator.integers(2**31))
             least = min(len(target.samples(train)[0]) for train, _ in parts)
-            params = self._params(lightgbm, target, len(X), least, seed)
+            defaults = target.defaults(least, X.shape[1])
+            params = self._params(lightgbm, target, defaults, len(X), seed)
             try:
                 self._fit(lightgbm, params, parts, _path.as_float(X), target)
             except lightgbm.basic.LightGBMError as err:
@@ -361,7 +364,12 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         )
 
     def _params(
-        self, lightgbm: Any, target: Labels | Likelihood, n_rows: int, n_samples: int, seed: int
+        self,
+        lightgbm: Any,
+        target: Labels | Likelihood,
+        defaults: dict[str, Any],
+        n_rows: int,
+        seed: int,
     ) -> dict[str, Any]:
         own = {
             "objective": target.objective,
@@ -394,14 +402,18 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
                     f"lightgbm_params must name parameters of LightGBM; got {name!r}"
                     + (f". Did you mean {near[0]!r}?" if near else "")
                 )
-        # One of the two must be named for results not to depend on threads.
-        by = "force_row_wise" if not given.get("force_col_wise") else "force_col_wise"
-        defaults = {
+        found = {
             name: value
-            for name, value in target.defaults(n_samples).items()
+            for name, value in defaults.items()
             if not given.keys() & {name, *aliases.get(name, ())}
         }
-        return {**own, by: True, **defaults, **given}
+        found |= given
+        if not found.keys() & {"force_row_wise", "force_col_wise"}:
+            # One must be named for results not to depend on threads. By columns is faster where
+            # few of them are looked at.
+            few = found.get("feature_fraction", 1.0) < 0.5
+            found["force_col_wise" if few else "force_row_wise"] = True
+        return {**own, **found}
 
     def _threads(self, n_rows: int) -> int:
         if self.n_jobs is None:

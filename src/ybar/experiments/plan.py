@@ -87,8 +87,8 @@ class Boosting:
     """The paper's CPE-GBDT: learning rate and number of rounds by SCEL.
 
     `early_stopping` ends learning rates that can no longer win; it does not change the choice.
-    With `method` "cpe-f" trees learn p through T; what follows it is LightGBM's, leaves being those
-    of the classifier where nothing is said of them.
+    With `method` "cpe-f" trees learn p through T. What follows it is LightGBM's, and the
+    classifier's own where nothing is said.
     """
 
     name: str
@@ -98,8 +98,8 @@ class Boosting:
     early_stopping: bool = True
     method: str = "cpe-i"
     min_data_in_leaf: int | None = None
-    feature_fraction: float = 1.0
-    bagging_fraction: float = 1.0
+    feature_fraction: float | None = None
+    bagging_fraction: float | None = None
 
 
 Base = Network | Neighbors | Boosting

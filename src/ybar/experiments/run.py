@@ -382,14 +382,11 @@ def _boosting(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
         method=base.method,
         early_stopping=base.early_stopping,
         lightgbm_params={
-            "max_bin": base.max_bin,
-            "feature_fraction": base.feature_fraction,
-            "bagging_fraction": base.bagging_fraction,
-            "bagging_freq": int(base.bagging_fraction < 1),
-            **({"min_data_in_leaf": leaf} if (leaf := base.min_data_in_leaf) else {}),
-            # Faster where few of the features are looked at.
-            **({"force_col_wise": True} if base.feature_fraction < 0.5 else {}),
-        },
+            name: value
+            for name in ("max_bin", "min_data_in_leaf", "feature_fraction", "bagging_fraction")
+            if (value := getattr(base, name)) is not None
+        }
+        | ({"bagging_freq": 1} if base.bagging_fraction is not None else {}),
         n_jobs=1,
         **_shared(job, data, trial),
     ).fit(data.X_train, trial.y_comp)
