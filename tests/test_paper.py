@@ -58,6 +58,7 @@ def test_the_committed_leaderboard_is_that_of_the_committed_runs(leaderboard):
         "leaderboard": leaderboard.board(ours, papers),
         "ablation": leaderboard.ablation(ours),
         "noise": leaderboard.noise(ours),
+        "trees": leaderboard.trees(ours, papers),
     }.items():
         assert (ROOT / "results" / f"{name}.md").read_text() == text
 
