@@ -19,7 +19,12 @@ CLASSIFIERS = [
     CPEClassifier(RandomForestClassifier(n_estimators=5, random_state=0)),
     CPEKNeighborsClassifierCV(),
     CPEBoostingClassifierCV(n_estimators=[5, 10], learning_rates=[0.1]),
-    CPEBoostingClassifierCV(n_estimators=[5, 10], learning_rates=[0.1], method="cpe-f"),
+    CPEBoostingClassifierCV(
+        n_estimators=[5, 10],
+        learning_rates=[0.1],
+        method="cpe-f",
+        lightgbm_params={"min_data_in_leaf": 2},  # so that trees have leaves on data so small
+    ),
     ComplementaryNetClassifier(hidden_layer_sizes=(20,), max_epochs=3),
     ComplementaryNetClassifier("cpe-i", (), max_epochs=3),
     ComplementaryNetClassifierCV(

@@ -87,6 +87,8 @@ def test_leaves_are_as_large_as_labels_say_little(digits):
     assert target.defaults(200_000, 64)["min_data_in_leaf"] == 20 * 81
     few = target_of(labels.Evidence.complementary(y_comp[:1000], classes=10))
     assert few.defaults(1000, 64)["min_data_in_leaf"] == 100
+    assert few.defaults(1000, 64)["bagging_fraction"] == 0.5
+    assert few.defaults(150, 64)["bagging_fraction"] == 1  # too few for half of them to be split
     known = target_of(labels.Evidence.ordinary(y_comp, classes=10))
     assert known.defaults(200_000, 64) == {}  # LightGBM's own
     y_comp = labels.draw(digits.y_train, transition.uniform(10), random_state=0)

@@ -104,9 +104,11 @@ class Likelihood:
         if self.information > _NEARLY_ORDINARY:
             return {}
         most = max(_LEAF, n_samples // 10)
+        leaf = round(min(_LEAF / max(self.information, 1e-12), most))
+        enough = n_samples >= 8 * leaf  # half of them are four leaves
         return {
-            "min_data_in_leaf": round(min(_LEAF / max(self.information, 1e-12), most)),
-            "bagging_fraction": 0.5,
+            "min_data_in_leaf": leaf,
+            "bagging_fraction": 0.5 if enough else 1.0,
             "bagging_freq": 1,
             "feature_fraction": max(0.2, min(1.0, 4 / n_features)),
         }

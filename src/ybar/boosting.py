@@ -53,9 +53,9 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         What the trees learn: q, or p. "cpe-f" takes all kinds of `ybar.labels.Evidence`, and
         several labels of a row together. Where complementary labels say little each, leaves then
         have as many rows as tell what LightGBM's 20 ordinary labels would, a tenth of all rows at
-        most, and each tree sees half of the rows and a fifth of the features, or four, unless
-        `lightgbm_params` say otherwise (``min_data_in_leaf``, ``bagging_fraction``,
-        ``feature_fraction``).
+        most, and each tree sees half of the rows, if these are enough to split, and a fifth of the
+        features, or four. `lightgbm_params` may say otherwise (``min_data_in_leaf``,
+        ``bagging_fraction``, ``feature_fraction``).
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable, optional
