@@ -16,7 +16,7 @@ from scipy.special import softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from . import _checks, _path, decode, metrics
+from . import _checks, _path, metrics
 from ._boosting import TARGETS, Gradient, Labels, Likelihood, joined
 from ._extras import require
 from ._random import as_generator
@@ -125,7 +125,6 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     model_: str
     seen_classes_: IntArray
     estimates_: str
-    decoder_: str
     _has_own_decoder = True
 
     def __init__(
@@ -302,11 +301,9 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         ndarray of shape (N,)
         """
         check_is_fitted(self, "model_")
-        decoder = self.decoder_ if self.decoder is None else self.decoder
-        if self.estimates_ == "p" and decoder == "max":
+        if self.estimates_ == "p" and (self.decoder or self.decoder_) == "max":
             return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-        q = self.predict_complementary_proba(X)
-        return np.asarray(self.classes_[decode.decode(q, self.transition_, decoder)])
+        return super().predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ordinary-class probabilities: those that the trees of "cpe-f" give.

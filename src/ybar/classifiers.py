@@ -53,7 +53,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes: ArrayLike | None
     classes_: AnyArray
     transition_: FloatArray
-    _has_own_decoder = False  # whether decoder=None means something
+    decoder_: Any  # what decoder=None means
+    _has_own_decoder = False  # whether it means something
 
     @property
     def _takes_evidence(self) -> bool:
@@ -76,7 +77,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         ndarray of shape (N,)
         """
         q = self.predict_complementary_proba(X)
-        return self.classes_[decode.decode(q, self.transition_, self.decoder)]
+        decoder = self.decoder_ if self.decoder is None else self.decoder
+        return np.asarray(self.classes_[decode.decode(q, self.transition_, decoder)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the ordinary-class probabilities that explain the complementary ones best.
