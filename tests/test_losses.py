@@ -16,7 +16,7 @@ from ybar.neural import gradients, losses
 from ybar.neural.data import Rows
 from ybar.neural.models import Dense
 from ybar.neural.objective import Objective, Run, balanced
-from ybar.neural.train import Group, Recipe, Samples, Stack, train
+from ybar.neural.train import Group, Recipe, Samples, Stack, descend, train
 
 NAMES = [
     "ure",
@@ -444,34 +444,50 @@ def test_the_gradient_in_closed_form_is_that_of_autograd(name, weighted, kind, K
             rows = method.loss(z, y_comp, log_T)
             total = (rows if weight is None else rows * weight).sum(-1)
         (expected,) = torch.autograd.grad(total.sum(), z)
-        given = losses.inverse(log_T) if method.inverts else log_T
-        arguments = [g.transpose(1, 2), y_comp, given]
-        if method.whole_batch:
-            loss, found = method.gradient(*arguments, weight)
-            np.testing.assert_allclose(loss, total.detach(), rtol=1e-10)
+        z = g.transpose(1, 2)
+        if method.likelihood is not None:
+            loss, found, _ = gradients.likelihood(z, method.likelihood(log_T)[:, y_comp])
         else:
-            found = method.gradient(*arguments)
+            given = losses.inverse(log_T) if method.inverts else log_T
+            weights = [weight] if method.whole_batch else []
+            loss, found = method.gradient(z, y_comp, given, *weights)
+        if not method.whole_batch:
+            np.testing.assert_allclose(loss, rows.detach(), rtol=1e-10, atol=1e-12)
+            loss = (loss if weight is None else loss * weight).sum(-1)
             found = found if weight is None else found * weight
+        np.testing.assert_allclose(loss, total.detach(), rtol=1e-10)
         np.testing.assert_allclose(found.transpose(1, 2), expected, rtol=1e-9, atol=1e-10)
 
 
-def test_the_gradient_at_a_learned_transition_is_that_of_autograd():
-    K = 5
-    g = torch.tensor(np.random.default_rng(0).normal(size=(2, 30, K)))
-    y_comp = torch.from_numpy(np.random.default_rng(1).integers(0, K, 30))
-    weight = torch.from_numpy(np.random.default_rng(2).uniform(size=30))
-    log_T = torch.tensor(np.random.default_rng(3).normal(size=(2, K, K))).log_softmax(-1)
-    log_T.requires_grad_()
-    total = (losses.forward(g, y_comp, log_T) * weight).sum()
-    (expected,) = torch.autograd.grad(total, log_T)
-    found = gradients.at_transition(g.transpose(1, 2), y_comp, log_T.detach(), weight)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+@pytest.mark.parametrize("name", LEARNING)
+@pytest.mark.parametrize("kind", ["uniform", "strong", "cyclic"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gradient_at_a_learned_transition_is_that_of_autograd(name, kind, weighted):
+    K, runs, rows = 5, 2, 30
+    T = matrix(kind, K)
+    method = losses.METHODS[name]
+    generator = torch.Generator().manual_seed(0)
+    g = torch.randn(runs, rows, K, generator=generator)
+    y_comp = torch.randint(K, (rows,), generator=generator)
+    weight = torch.rand(rows, generator=generator) if weighted else None
+    objective = Objective([Run(method)] * runs, log_of(T), CPU)
+    for own in objective.learned:
+        own += torch.randn(own.shape, generator=generator)
+    objective(g, y_comp, weight)
+    for run in range(runs):
+        own = objective.learned[run].double().requires_grad_()
+        loss = losses.forward(g[run].double(), y_comp, log_transition(name, T, own))
+        (loss if weight is None else loss * weight).mean().backward()
+        assert own.grad.abs().max() > 1e-4
+        np.testing.assert_allclose(objective.learned[run].grad, own.grad, rtol=2e-4, atol=1e-7)
 
 
 def test_every_method_of_ours_has_its_gradient_in_closed_form_and_fwd_shares_that_of_cpe_f():
-    assert all(method.gradient is not None for method in losses.METHODS.values())
+    for method in losses.METHODS.values():
+        assert (method.gradient is None) != (method.likelihood is None)
+        assert method.learns is None or method.likelihood is losses.given
     assert losses.METHODS["fwd"].loss is losses.METHODS["cpe-f"].loss
-    assert losses.METHODS["fwd"].gradient is losses.METHODS["cpe-f"].gradient
+    assert losses.METHODS["fwd"].likelihood is losses.METHODS["cpe-f"].likelihood
 
 
 # --- extremes ------------------------------------------------------------------------------------
@@ -731,7 +747,7 @@ def test_an_entry_of_T_that_starts_at_zero_can_be_learned(name, diagonal):
         loss = loss_of(name, logits, y_comp, T, learned=learned).mean()
         (learned.grad,) = torch.autograd.grad(loss, learned)
         slopes.append(learned.grad)
-        adam.step()
+        descend([adam])
     at_start = slopes[0]
     assert at_start.isfinite().all()
     pull = at_start.diag() if name == "cpe-t" else at_start

@@ -1,10 +1,10 @@
-"""The gradients of the losses at the logits, in closed form: what autograd finds, in fewer passes.
+"""Losses with their gradients at the logits in closed form: what autograd finds, in fewer passes.
 
-A batch's logits are few numbers, so that the time of a loss is that of its passes over them. Each
-function here has the name of a loss in `losses`, but takes and returns arrays of shape (..., K, B),
+A batch's logits are few numbers, so that the time of a loss is that of its passes over them. Most
+functions here have the name of a loss in `losses`, but take and return arrays of shape (..., K, B),
 classes first, since passes over the many rows are vectorised and those over the few classes are
-not. It returns the gradient of each row's loss; those of a whole batch return B times the loss, and
-its gradient. e is the unit vector of ȳ, and p = softmax(g).
+not. They return each row's loss and its gradient; those of a whole batch B times the loss, and its
+gradient. e is the unit vector of ȳ, and p = softmax(g).
 """
 
 from __future__ import annotations
@@ -13,58 +13,56 @@ import torch
 from torch import Tensor
 
 
-def forward(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
-    """Return p - r with r[y] ∝ p[y] T[y, ȳ], the classes' probabilities once ȳ is known."""
-    return logits.softmax(-2).sub_(posterior(logits, y_comp, log_T))
+def likelihood(logits: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return -log Σ_y p[y] M[y, ȳ], its gradient p - r, and r[y] ∝ p[y] M[y, ȳ].
+
+    r are the classes' probabilities once ȳ is known; `columns` has log M[:, ȳ] of each row. The
+    gradient at log M[y, k] is -r[y], summed over the rows with ȳ = k.
+    """
+    log_p = logits.log_softmax(-2)
+    joint = log_p + columns
+    r = joint.softmax(-2)
+    # The largest r belongs to the largest joint, and is their quotient by the sum.
+    loss = r.amax(-2).log_().sub_(joint.amax(-2))
+    return loss, log_p.exp_().sub_(r), r
 
 
-def posterior(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
-    """Return r of `forward`."""
-    return (logits + log_T.index_select(-1, y_comp)).softmax(-2)
-
-
-def at_transition(logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None) -> Tensor:
-    """Return the gradient of the batch's sum of `forward` losses at log T: -Σ r eᵀ."""
-    unit = torch.nn.functional.one_hot(y_comp, log_T.shape[-1]).to(logits.dtype)
-    if weight is not None:
-        unit = unit * weight.unsqueeze(-1)
-    return -posterior(logits, y_comp, log_T) @ unit
-
-
-def complementary(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return p - e."""
-    p = logits.softmax(-2)
-    return p.scatter_add_(-2, _index(p, y_comp), p.new_full((), -1.0).expand_as(_index(p, y_comp)))
-
-
-def surrogate_log(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return p less the softmax over the classes other than ȳ."""
-    others = logits.scatter(-2, _index(logits, y_comp), -torch.inf).softmax(-2)
-    return logits.softmax(-2).sub_(others)
-
-
-def surrogate_exp(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return exp(p[ȳ]) p[ȳ] (e - p)."""
+def surrogate_exp(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG001
+    """Return exp(p[ȳ]), and exp(p[ȳ]) p[ȳ] (e - p)."""
     p = logits.softmax(-2)
     at_label = p.gather(-2, _index(p, y_comp))
-    factor = at_label * at_label.exp()
-    return (p * -factor).scatter_add_(-2, _index(p, y_comp), factor)
+    loss = at_label.exp()
+    factor = at_label * loss
+    return loss.squeeze(-2), (p * -factor).scatter_add_(-2, _index(p, y_comp), factor)
 
 
-def discriminative_unweighted(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
-    """Return the gradient at r = 1 - p, which is s - e, taken on to the logits."""
+def discriminative_unweighted(
+    logits: Tensor,
+    y_comp: Tensor,
+    log_T: Tensor,  # noqa: ARG001
+) -> tuple[Tensor, Tensor]:
+    """Return -log s[ȳ], and its gradient at r = 1 - p, which is s - e, taken on to the logits."""
     p = logits.softmax(-2)
-    return _from_r(p, complementary(1 - p, y_comp, log_T))
+    log_s = (1 - p).log_softmax(-2)
+    at_label = _index(p, y_comp)
+    loss = -log_s.gather(-2, at_label)
+    at_e = loss.new_full((), -1.0).expand_as(loss)
+    return loss.squeeze(-2), _from_r(p, log_s.exp_().scatter_add_(-2, at_label, at_e))
 
 
-def discriminative(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return the gradient at r = 1 - p, w (s - e) - e log s[ȳ]/(K-1), taken on to the logits."""
+def discriminative(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG001
+    """Return -w log s[ȳ], and from its gradient at r = 1 - p that at the logits.
+
+    That at r is w (s - e) - e log s[ȳ]/(K-1), w being 1 + r[ȳ]/(K-1).
+    """
     p = logits.softmax(-2)
     log_s = (1 - p).log_softmax(-2)
     at_label, others = _index(p, y_comp), p.shape[-2] - 1
     weight = 1 + (1 - p.gather(-2, at_label)) / others
-    at_e = -weight - log_s.gather(-2, at_label) / others
-    return _from_r(p, (weight * log_s.exp_()).scatter_add_(-2, at_label, at_e))
+    log_s_label = log_s.gather(-2, at_label)
+    at_e = -weight - log_s_label / others
+    gradient = _from_r(p, (weight * log_s.exp_()).scatter_add_(-2, at_label, at_e))
+    return (-weight * log_s_label).squeeze(-2), gradient
 
 
 def _from_r(p: Tensor, at_r: Tensor) -> Tensor:
@@ -72,9 +70,10 @@ def _from_r(p: Tensor, at_r: Tensor) -> Tensor:
     return p * ((p * at_r).sum(-2, keepdim=True) - at_r)
 
 
-def unbiased(logits: Tensor, y_comp: Tensor, inverse: Tensor) -> Tensor:
-    """Return (Σ_k c[k]) p - c with c = T⁻¹[ȳ]."""
-    return _of_risk(logits.softmax(-2), _coefficients(inverse, y_comp, None))
+def unbiased(logits: Tensor, y_comp: Tensor, inverse: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Σ_k c[k] ℓ(p, k) with c = T⁻¹[ȳ], and (Σ_k c[k]) p - c."""
+    log_p, c = logits.log_softmax(-2), _coefficients(inverse, y_comp, None)
+    return -(c * log_p).sum(-2), _of_risk(log_p.exp_(), c)
 
 
 def unbiased_non_negative(

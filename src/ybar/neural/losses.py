@@ -165,6 +165,18 @@ def log_noise(a: Tensor, log_T: Tensor) -> Tensor:
     return torch.logaddexp(functional.logsigmoid(-a) + log_T, uniform)
 
 
+def slope_free(W: Tensor, log_T: Tensor, at: Tensor) -> Tensor:  # noqa: ARG001
+    """Return the gradient at W, given that at log T(W)."""
+    return at - W.softmax(-1) * at.sum(-1, keepdim=True)
+
+
+def slope_noise(a: Tensor, log_T: Tensor, at: Tensor) -> Tensor:
+    """Return the gradient at a, given that at log T(λ): Σ of it times λ(1-λ)(1/K - T)/T(λ)."""
+    level = a.sigmoid().unsqueeze(-1)
+    by_level = (1 / log_T.shape[-1] - log_T.exp()) * (-log_noise(a, log_T)).exp()
+    return ((level * (1 - level)) * by_level * at).sum((-2, -1)).unsqueeze(-1)
+
+
 class Learned(NamedTuple):
     """How a transition matrix is learned."""
 
@@ -172,15 +184,32 @@ class Learned(NamedTuple):
     """From the logarithm of the T given to the parameters that training starts from."""
     log_matrix: Callable[[Tensor, Tensor], Tensor]
     """From the parameters and log T to the logarithm of the matrix they stand for."""
+    slope: Callable[[Tensor, Tensor, Tensor], Tensor]
+    """From the parameters, log T and the gradient at `log_matrix` to that at the parameters."""
     pace: float
     """Learning rate of the parameters, in units of that of the weights."""
 
 
 LEARNED = {
-    "free": Learned(start_free, log_free, 1.0),
+    "free": Learned(start_free, log_free, slope_free, 1.0),
     # One number, known from every row: it should be where it belongs before the weights are.
-    "noise": Learned(start_noise, log_noise, 10.0),
+    "noise": Learned(start_noise, log_noise, slope_noise, 10.0),
 }
+
+
+def given(log_T: Tensor) -> Tensor:
+    """Return log T: what `forward` says of a class is T."""
+    return log_T
+
+
+def label_alone(log_T: Tensor) -> Tensor:
+    """Return log I: to `complementary` p is the probability of labels itself."""
+    return torch.eye(log_T.shape[-1], dtype=log_T.dtype, device=log_T.device).log_()
+
+
+def all_but_label(log_T: Tensor) -> Tensor:
+    """Return log(1 - I): to `surrogate_log` a class is any but the label."""
+    return (1 - torch.eye(log_T.shape[-1], dtype=log_T.dtype, device=log_T.device)).log_()
 
 
 @dataclass(frozen=True)
@@ -201,10 +230,12 @@ class Method:
         The loss takes weights (mean 1) as a fourth argument and returns one number for the batch.
     inverts : bool
         The loss needs T⁻¹: a warning tells of a T that has none.
+    likelihood : callable or None
+        From log T to log M, where the loss is -log Σ_y p[y] M[y, ȳ]: all such methods are evaluated
+        together. Where T is learned too, it is `given`.
     gradient : callable or None
-        The gradient in closed form, see `gradients`; None leaves it to autograd. The methods that
-        invert T are given T⁻¹ there in place of log T. Where T is learned too, the loss must be
-        `forward`.
+        The loss with its gradient in closed form, see `gradients`; None leaves it to autograd. The
+        methods that invert T are given T⁻¹ there in place of log T.
     shares : tuple of float or None
         Of a method of a whole batch: the share of each complementary label that it assumes; None
         takes those of all labels that are trained on.
@@ -216,6 +247,7 @@ class Method:
     learns: Literal["free", "noise"] | None = None
     whole_batch: bool = False
     inverts: bool = False
+    likelihood: Callable[[Tensor], Tensor] | None = None
     gradient: Callable[..., Any] | None = None
     shares: tuple[float, ...] | None = None
 
@@ -239,17 +271,17 @@ METHODS: dict[str, Method] = {
         inverts=True,
         gradient=gradients.unbiased_gradient_ascent,
     ),
-    "fwd": Method(forward, gradient=gradients.forward),
-    "scl-nl": Method(surrogate_log, gradient=gradients.surrogate_log),
+    "fwd": Method(forward, likelihood=given),
+    "scl-nl": Method(surrogate_log, likelihood=all_but_label),
     "scl-exp": Method(surrogate_exp, gradient=gradients.surrogate_exp),
     "dm": Method(discriminative, gradient=gradients.discriminative),
     "dm-unweighted": Method(
         discriminative_unweighted, gradient=gradients.discriminative_unweighted
     ),
-    "cpe-i": Method(complementary, estimates="q", decoder="l1", gradient=gradients.complementary),
-    "cpe-f": Method(forward, decoder="l1", gradient=gradients.forward),
-    "cpe-t": Method(forward, decoder="l1", learns="free", gradient=gradients.forward),
-    "cpe-n": Method(forward, learns="noise", gradient=gradients.forward),
+    "cpe-i": Method(complementary, estimates="q", decoder="l1", likelihood=label_alone),
+    "cpe-f": Method(forward, decoder="l1", likelihood=given),
+    "cpe-t": Method(forward, decoder="l1", learns="free", likelihood=given),
+    "cpe-n": Method(forward, learns="noise", likelihood=given),
 }
 
 
@@ -302,16 +334,26 @@ def assuming(method: Method, T: FloatArray) -> Method:
     with np.errstate(divide="ignore"):
         log_T = torch.as_tensor(np.log(T), dtype=torch.float32)
 
+    inverted = inverse(log_T) if method.inverts else log_T
+
     def loss(logits: Tensor, y_comp: Tensor, _: Tensor, *weight: Tensor) -> Tensor:
         return method.loss(logits, y_comp, log_T, *weight)
 
     def gradient(logits: Tensor, y_comp: Tensor, _: Tensor, *weight: Tensor) -> Any:
-        given = inverse(log_T) if method.inverts else log_T
-        return method.gradient(logits, y_comp, given, *weight)  # type: ignore[misc]
+        return method.gradient(logits, y_comp, inverted, *weight)  # type: ignore[misc]
 
-    closed = None if method.gradient is None else gradient
+    def likelihood(_: Tensor) -> Tensor:
+        return method.likelihood(log_T)  # type: ignore[misc]
+
     shares = tuple(T.mean(axis=0).tolist()) if method.whole_batch else None
-    return replace(method, loss=loss, gradient=closed, inverts=False, shares=shares)
+    return replace(
+        method,
+        loss=loss,
+        gradient=method.gradient and gradient,
+        likelihood=method.likelihood and likelihood,
+        inverts=False,
+        shares=shares,
+    )
 
 
 def _of_callable(loss: Any, **settings: Any) -> Method:

@@ -39,20 +39,98 @@ class Patterns(NamedTuple):
     counts: FloatArray
 
 
+class Learner:
+    """The runs of a method that learn T: their parameters of it, and the gradient at these.
+
+    Attributes
+    ----------
+    parameters : Tensor of shape (runs, ...)
+    slope : Tensor or None
+        The gradient; None once nothing moves by it.
+    """
+
+    def __init__(
+        self, method: Method, runs: Sequence[Run], log_T: FloatArray, device: torch.device
+    ) -> None:
+        self.how = LEARNED[str(method.learns)]
+        start = np.stack([self.how.start(log_T)] * len(runs))
+        self.parameters = torch.as_tensor(start, dtype=torch.float32).to(device)
+        self.slope: Tensor | None = torch.zeros_like(self.parameters)
+        self.pull: tuple[Tensor, Tensor] | None = None
+        trust = torch.tensor([run.trust for run in runs], device=device)
+        if method.learns == "free" and trust.any():
+            self.pull = trust.reshape(-1, 1, 1), self.parameters.softmax(-1)
+
+    def of_run(self, at: int) -> Tensor:
+        """Return a run's parameters, a view of those of all, with ``.grad``."""
+        values = self.parameters[at]
+        values.grad = None if self.slope is None else self.slope[at]
+        return values
+
+    def log_matrix(self, log_T: Tensor) -> Tensor:
+        """Return log T of each run as it is now."""
+        return self.how.log_matrix(self.parameters, log_T)
+
+    def set_slope(self, slope: Tensor, n_rows: int, n_labels: int) -> None:
+        """Take note of the gradient of a batch's sum of losses, and of what pulls T back.
+
+        That is the gradient of trust/n Σ_y KL(T[y], T(W)[y]), the T it starts from against its own:
+        what `trust` labels of each class would say which are distributed as T has them.
+        """
+        if self.slope is None:
+            return
+        torch.div(slope, n_rows, out=self.slope)
+        if self.pull is not None:
+            trust, first = self.pull
+            self.slope += trust / n_labels * (self.parameters.softmax(-1) - first)
+
+
 @dataclass
 class Part:
-    """The runs of one method, evaluated together."""
+    """Runs that are evaluated together: those of one method, or all whose loss is a likelihood."""
+
+    runs: list[int]
+    place: slice | Tensor | None
+    """Where they are among all runs; None if they are all."""
+    pending: list[Tensor] = field(default_factory=list, init=False)
+    """The sums of losses of batches since the last `settle`."""
+
+    def of(self, values: Tensor) -> Tensor:
+        """Return what belongs to these runs."""
+        if isinstance(self.place, Tensor):
+            return values.index_select(0, self.place)
+        return values if self.place is None else values[self.place]
+
+    def put(self, values: Tensor, into: Tensor) -> None:
+        """Write it where it belongs."""
+        if isinstance(self.place, Tensor):
+            into.index_copy_(0, self.place, values)
+        else:
+            into[self.place or slice(None)] = values
+
+
+@dataclass
+class Likelihoods(Part):
+    """Runs whose loss is -log Σ_y p[y] M[y, ȳ], each with its M."""
+
+    fixed: Tensor
+    """log M of those that learn nothing of it, (matrices, K, K)."""
+    learners: list[tuple[Learner, slice | list[int]]]
+    """Those that learn T, with their places in this part."""
+    which: Tensor | None
+    """Which matrix each run has, the learned ones coming last; None where that is no question."""
+
+
+@dataclass
+class OneMethod(Part):
+    """Runs of a method with a loss of its own."""
 
     method: Method
-    runs: list[int]
-    place: slice | list[int]
-    learned: Tensor | None
-    """The parameters in which they learn T, (runs, ...), and the gradient at them."""
-    slope: Tensor | None
-    pull: tuple[Tensor, Tensor] | None
-    """Where all of T is learned: the trust of each run in the T that it starts from, and that T."""
-    pending: list[Any] = field(default_factory=list)
-    """What the losses of batches since the last `settle` will be found from."""
+    learner: Learner | None
+    given: Tensor
+    """What its gradient in closed form is given of T."""
+    shares: Tensor | None
+    """Of a method of a whole batch: the shares of labels that it assumes."""
 
 
 class Objective:
@@ -72,26 +150,55 @@ class Objective:
 
     def __init__(self, runs: Sequence[Run], log_T: FloatArray, device: torch.device) -> None:
         self.log_T = torch.as_tensor(log_T, dtype=torch.float32, device=device)
-        self.learned: list[Tensor | None] = [None] * len(runs)
         self.shares: Tensor | None = None
         self.n_labels = 1
         self.patterns: tuple[Tensor, Tensor, Tensor] | None = None
-        self.parts = []
+        self.learned: list[Tensor | None] = [None] * len(runs)
+        self.learners: list[tuple[Learner, list[int]]] = []
+        self.parts: list[Likelihoods | OneMethod] = []
         for method in dict.fromkeys(run.method for run in runs):
             chosen = [i for i, run in enumerate(runs) if run.method == method]
-            learned = slope = pull = None
+            learner = None
             if method.learns:
-                start = LEARNED[method.learns].start(log_T)
-                learned = torch.as_tensor(np.stack([start] * len(chosen)), dtype=torch.float32)
-                learned = learned.to(device)
-                slope = torch.zeros_like(learned)
-                for run, values, its_slope in zip(chosen, learned, slope, strict=True):
-                    values.grad = its_slope
-                    self.learned[run] = values
-                trust = torch.tensor([runs[i].trust for i in chosen], device=device)
-                if method.learns == "free" and trust.any():
-                    pull = trust.reshape(-1, 1, 1), learned.softmax(-1)
-            self.parts.append(Part(method, chosen, _as_slice(chosen), learned, slope, pull))
+                learner = Learner(method, [runs[i] for i in chosen], log_T, device)
+                self.learners.append((learner, chosen))
+                for at, i in enumerate(chosen):
+                    self.learned[i] = learner.of_run(at)
+            if method.likelihood is None:
+                shares = None if method.shares is None else torch.tensor(method.shares)
+                self.parts.append(
+                    OneMethod(
+                        chosen,
+                        _place(chosen, len(runs), device),
+                        method,
+                        learner,
+                        losses.inverse(self.log_T) if method.inverts else self.log_T,
+                        None if shares is None else shares.to(device),
+                    )
+                )
+        likely = [i for i, run in enumerate(runs) if run.method.likelihood]
+        if likely:
+            self.parts.append(self._together(runs, likely))
+
+    def _together(self, runs: Sequence[Run], likely: list[int]) -> Likelihoods:
+        methods = [runs[i].method for i in likely]
+        fixed = list(dict.fromkeys(m.likelihood for m in methods if m.likelihood and not m.learns))
+        learners = [(learner, own) for learner, own in self.learners if own[0] in likely]
+        order: list[Any] = [*fixed, *(i for _, own in learners for i in own)]
+        which = [
+            order.index(i if m.learns else m.likelihood)
+            for i, m in zip(likely, methods, strict=True)
+        ]
+        no_question = len(order) == 1 or which == list(range(len(order)))
+        device = self.log_T.device
+        matrices = [of(self.log_T) for of in fixed]
+        return Likelihoods(
+            likely,
+            _place(likely, len(runs), device),
+            torch.stack(matrices) if matrices else self.log_T.new_empty(0, *self.log_T.shape),
+            [(learner, _as_slice([likely.index(i) for i in own])) for learner, own in learners],
+            None if no_question else torch.tensor(which, device=device),
+        )
 
     def observe(self, y_comp: Tensor, weight: Tensor | None, patterns: Patterns | None) -> None:
         """Take note of all that is trained on."""
@@ -113,18 +220,17 @@ class Objective:
         own = self.learned[run]
         if own is not None:
             own.grad = None  # the optimiser passes it over
-        for part in self.parts:
-            those = [self.learned[i] for i in part.runs]
+        for learner, chosen in self.learners:
+            those = [self.learned[i] for i in chosen]
             if all(own is None or own.grad is None for own in those):
-                part.slope = None
+                learner.slope = None
 
     def transition(self, run: int) -> FloatArray:
         """Return T as a run has it now."""
         log_T = self.log_T
-        for part in self.parts:
-            if run in part.runs and part.method.learns and part.learned is not None:
-                at = part.runs.index(run)
-                log_T = LEARNED[part.method.learns].log_matrix(part.learned, log_T)[at]
+        for learner, chosen in self.learners:
+            if run in chosen:
+                log_T = learner.log_matrix(log_T)[chosen.index(run)]
         return np.asarray(np.exp(log_T.double().cpu().numpy()))
 
     def parameters_of(self, run: int) -> AnyArray | None:
@@ -135,92 +241,94 @@ class Objective:
     def __call__(self, logits: Tensor, y_comp: Tensor, weight: Tensor | None) -> Tensor:
         """Return the gradient at the logits of B times each run's mean loss over the batch.
 
-        The losses themselves wait for `settle`, where those of many batches are found at once.
+        The losses themselves wait for `settle`.
         """
-        if len(self.parts) == 1:
-            return self._of_part(self.parts[0], logits, y_comp, weight)
-        gradient = torch.empty_like(logits)  # in the order that logits have in memory
+        classes_first = logits.transpose(-1, -2)
+        gradient = torch.empty(0)
+        if len(self.parts) > 1:
+            gradient = torch.empty_like(classes_first)  # in the order that logits have in memory
         for part in self.parts:
-            gradient[part.place] = self._of_part(part, logits[part.place], y_comp, weight)
-        return gradient
-
-    def _of_part(self, part: Part, logits: Tensor, y_comp: Tensor, weight: Tensor | None) -> Tensor:
-        method, log_T, own = part.method, self.log_T, part.learned
-        shares = self.shares if method.shares is None else torch.tensor(method.shares)
-        if method.whole_batch and shares is not None:
-            weight = balanced(y_comp, weight, shares.to(y_comp.device))
-        if method.learns and own is not None:
-            own = own.detach().requires_grad_()
-            log_T = LEARNED[method.learns].log_matrix(own, log_T)
-        if method.gradient is None:
-            return self._by_autograd(part, logits, y_comp, weight, log_T, own)
-        if self.patterns is not None and own is None:
-            log_T = self.patterns[2]
-        elif self.patterns is not None:
-            log_rest, counts = (a.index_select(0, y_comp).T for a in self.patterns[:2])
-            log_T, y_comp = (
-                log_rest + log_T @ counts,
-                torch.arange(len(y_comp), device=log_T.device),
-            )
-        classes_first, fixed = logits.transpose(-1, -2), log_T.detach()
-        if own is not None and part.slope is not None:
-            at_T = gradients.at_transition(classes_first, y_comp, fixed, weight)
-            (slope,) = torch.autograd.grad(log_T, own, at_T)
-            torch.div(slope, len(y_comp), out=part.slope)
-            self._pull_back(part)
-        given = losses.inverse(fixed) if method.inverts else fixed
-        if method.whole_batch:
-            total, gradient = method.gradient(classes_first, y_comp, given, weight)
+            own = part.of(classes_first)
+            if isinstance(part, Likelihoods):
+                total, found = self._likelihoods(part, own, y_comp, weight)
+            else:
+                total, found = self._of_method(part, own, y_comp, weight)
             part.pending.append(total)
+            if len(self.parts) > 1:
+                part.put(found, gradient)
+            else:
+                gradient = found
+        return gradient.transpose(-1, -2)
+
+    def _likelihoods(
+        self, part: Likelihoods, logits: Tensor, y_comp: Tensor, weight: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        loss, gradient, r = gradients.likelihood(logits, self._columns(part, y_comp))
+        moving = [(learner, place) for learner, place in part.learners if learner.slope is not None]
+        if moving:
+            of_code = torch.eye(logits.shape[-2]) if self.patterns is None else self.patterns[1]
+            counts = of_code.to(logits.device).index_select(0, y_comp).neg_()
+            if weight is not None:
+                counts *= weight.unsqueeze(-1)
+            for learner, place in moving:
+                slope = learner.how.slope(learner.parameters, self.log_T, r[place] @ counts)
+                learner.set_slope(slope, len(y_comp), self.n_labels)
+        return _weighed(loss, gradient, weight)
+
+    def _columns(self, part: Likelihoods, y_comp: Tensor) -> Tensor:
+        """Return log M[:, ȳ] of each run and row, (runs or 1, K, B)."""
+        learned = [learner.log_matrix(self.log_T) for learner, _ in part.learners]
+        if self.patterns is None:
+            matrices = torch.cat([part.fixed, *learned]) if learned else part.fixed
+            columns = matrices.gather(-1, y_comp.expand(*matrices.shape[:-1], -1))
         else:
-            gradient = method.gradient(classes_first, y_comp, given)
-            gradient = gradient if weight is None else gradient * weight
-            part.pending.append((classes_first.clone(), y_comp, weight, fixed))
-        return torch.as_tensor(gradient).transpose(-1, -2)
+            log_rest, counts = (a.index_select(0, y_comp).T for a in self.patterns[:2])
+            fixed = self.patterns[2].index_select(-1, y_comp).expand(len(part.fixed), -1, -1)
+            columns = torch.cat([fixed, *(log_rest + log_T @ counts for log_T in learned)])
+        return columns if part.which is None else columns.index_select(0, part.which)
 
-    def _pull_back(self, part: Part) -> None:
-        """Add the gradient of trust/n Σ_y KL(T[y], T(W)[y]), the T it starts from against its own.
-
-        That is what `trust` labels of each class would say which are distributed as T has them.
-        """
-        if part.pull is not None and part.slope is not None and part.learned is not None:
-            trust, first = part.pull
-            part.slope += trust / self.n_labels * (part.learned.softmax(-1) - first)
+    def _of_method(
+        self, part: OneMethod, logits: Tensor, y_comp: Tensor, weight: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        method = part.method
+        if method.whole_batch:
+            shares = self.shares if part.shares is None else part.shares
+            weight = weight if shares is None else balanced(y_comp, weight, shares)
+        if method.gradient is None:
+            return self._by_autograd(part, logits, y_comp, weight)
+        if method.whole_batch:
+            total, gradient = method.gradient(logits, y_comp, part.given, weight)
+            return total, gradient
+        loss, gradient = method.gradient(logits, y_comp, part.given)
+        return _weighed(loss, gradient, weight)
 
     def _by_autograd(
-        self,
-        part: Part,
-        logits: Tensor,
-        y_comp: Tensor,
-        weight: Tensor | None,
-        log_T: Tensor,
-        own: Tensor | None,
-    ) -> Tensor:
-        z = logits.detach().requires_grad_()
-        if part.method.whole_batch:
-            total = part.method.loss(z, y_comp, log_T, weight) * len(y_comp)
+        self, part: OneMethod, logits: Tensor, y_comp: Tensor, weight: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        method, learner, log_T = part.method, part.learner, self.log_T
+        z = logits.transpose(-1, -2).detach().requires_grad_()
+        inputs = [z]
+        if learner is not None:
+            inputs.append(learner.parameters.detach().requires_grad_())
+            log_T = learner.how.log_matrix(inputs[1], log_T)
+        if method.whole_batch:
+            total = method.loss(z, y_comp, log_T, weight) * len(y_comp)
             _check_shape(total, (len(z),))
         else:
-            rows = part.method.loss(z, y_comp, log_T)
+            rows = method.loss(z, y_comp, log_T)
             _check_shape(rows, tuple(z.shape[:2]))
             total = (rows if weight is None else rows * weight).sum(-1)
-        gradient, *others = torch.autograd.grad(total.sum(), [z] if own is None else [z, own])
-        if part.slope is not None:
-            torch.div(others[0], len(y_comp), out=part.slope)
-            self._pull_back(part)
-        part.pending.append(total.detach())
-        return gradient
+        gradient, *others = torch.autograd.grad(total.sum(), inputs)
+        if learner is not None:
+            learner.set_slope(others[0], len(y_comp), self.n_labels)
+        return total.detach(), gradient.transpose(-1, -2)
 
-    @torch.no_grad()
     def settle(self) -> FloatArray:
         """Return the sum of losses of each batch since the last call, (batches, runs)."""
         found = np.zeros((len(self.parts[0].pending), len(self.learned)))
         for part in self.parts:
-            sums = part.pending
-            if sums and isinstance(sums[0], tuple):
-                sums = _sums(part.method, sums)
-            if sums:
-                found[:, part.place] = torch.stack(sums).double().cpu().numpy()
+            if part.pending:
+                found[:, part.runs] = torch.stack(part.pending).double().cpu().numpy()
             part.pending = []
         return found
 
@@ -237,8 +345,8 @@ def balanced(y_comp: Tensor, weight: Tensor | None, shares: Tensor) -> Tensor:
     A label that the batch lacks lacks its share.
     """
     mass = torch.bincount(y_comp, weight, minlength=len(shares))
-    factors = torch.where(mass > 0, len(y_comp) * shares / mass, 0.0)[y_comp]
-    return factors if weight is None else factors * weight
+    factors = (len(y_comp) * shares / mass).index_select(0, y_comp)
+    return factors if weight is None else torch.where(weight > 0, factors * weight, 0.0)
 
 
 def _check_shape(loss: Tensor, shape: tuple[int, ...]) -> None:
@@ -250,19 +358,17 @@ def _check_shape(loss: Tensor, shape: tuple[int, ...]) -> None:
         )
 
 
-def _sums(method: Method, waiting: list[Any]) -> list[Tensor]:
-    """Return each batch's sum of losses, (runs,), from its logits, labels, weights and log T."""
-    logits, y_comp, weight, log_T = zip(*waiting, strict=True)
-    if method.learns is None:
-        together = torch.cat(logits, 2).transpose(1, 2)  # still classes first in memory
-        rows = method.loss(together, torch.cat(y_comp), log_T[0])
-    else:  # each batch had another T
-        batches = zip((z.transpose(1, 2) for z in logits), y_comp, log_T, strict=True)
-        rows = torch.cat([method.loss(*batch) for batch in batches], 1)
-    if weight[0] is not None:
-        rows = rows * torch.cat(weight)
-    ends = np.cumsum([len(y) for y in y_comp]).tolist()
-    return [rows[:, a:b].sum(-1) for a, b in zip([0, *ends], ends, strict=False)]
+def _weighed(loss: Tensor, gradient: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the sum of the rows' losses, and its gradient."""
+    if weight is not None:
+        loss, gradient = loss * weight, gradient * weight
+    return loss.sum(-1), gradient
+
+
+def _place(chosen: list[int], n_runs: int, device: torch.device) -> slice | Tensor | None:
+    """Return where these are among all runs."""
+    place = None if len(chosen) == n_runs else _as_slice(chosen)
+    return torch.tensor(place, device=device) if isinstance(place, list) else place
 
 
 def _as_slice(chosen: list[int]) -> slice | list[int]:

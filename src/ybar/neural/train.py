@@ -128,9 +128,8 @@ class Group:
         self.second = [torch.zeros_like(p) for p in parameters]
         self.steps = [torch.zeros((), device=p.device) for p in parameters]
 
-    @torch.no_grad()
-    def step(self) -> None:
-        """Go a step down ``.grad``, as torch.optim.Adam does."""
+    def move(self) -> None:
+        """Do what `descend` does once it has counted the step."""
         live = [i for i, p in enumerate(self.parameters) if p.grad is not None]
         parameters, first, second, steps = (
             [those[i] for i in live]
@@ -141,10 +140,19 @@ class Group:
             return
         tensors: Any = (parameters, gradients, first, second, [], steps)
         if self.fused is None:
+            torch._foreach_sub_(steps, 1)  # it counts for itself
             adam(*tensors, **self.settings)
         else:
-            torch._foreach_add_(steps, 1)
             self.fused(*tensors, **self.settings)
+
+
+@torch.no_grad()
+def descend(groups: Sequence[Group]) -> None:
+    """Go a step down ``.grad``, as torch.optim.Adam does."""
+    # Counted for all groups at once: it is the call that takes time.
+    torch._foreach_add_([step for group in groups for step in group.steps], 1)
+    for group in groups:
+        group.move()
 
 
 class Stack:
@@ -241,7 +249,6 @@ def train(
     y_comp = torch.from_numpy(samples.y_comp).to(device)
     weight = None if samples.weight is None else torch.from_numpy(samples.weight).float().to(device)
     objective.observe(y_comp, weight, samples.patterns)
-    settled_at_once = max(4, _SETTLED_AT_ONCE // model.n_runs)
     failed: dict[int, int] = {}
     for epoch in range(1, recipe.max_epochs + 1):
         started = time.perf_counter()
@@ -261,10 +268,9 @@ def train(
                     logits, y_now[part], None if weight_now is None else weight_now[part]
                 )
                 model.backward(gradient, 1 / len(x))
-                for group in stack.groups:
-                    group.step()
+                descend(stack.groups)
                 stack.average.update()
-                if batch % settled_at_once == 0 or part.stop >= n:
+                if batch % _SETTLED_AT_ONCE == 0 or part.stop >= n:
                     sums = objective.settle()
                     total += sums.sum(axis=0) / n
                     for at, run in np.argwhere(~np.isfinite(sums)):
