@@ -235,6 +235,39 @@ def test_curves_arrive_after_what_has_none(ledger, tmp_path):
     same(ledger.entries(curves=True)[0], entry())
 
 
+def test_a_csv_has_the_curves_it_is_told_to_have_and_more_of_them_may_come(ledger, tmp_path):
+    several = {"loss": np.linspace(2, 1, 300), "scel": np.full(300, 2.25), "ure_max": np.ones(300)}
+    made = [entry(1e-3, curves=several), entry(1e-4, curves=several)]
+    path = tmp_path / "x.csv"
+    chosen = {made[0].hash: {name: several[name] for name in ("loss", "scel")}}
+    transfer.export(made, path, chosen)
+    first, second = sorted(transfer.read(path), key=lambda each: each.hash != made[0].hash)
+    assert first.curves.keys() == {"loss", "scel"}
+    np.testing.assert_allclose(first.curves["loss"], several["loss"], rtol=5e-5)
+    np.testing.assert_array_equal(first.curves["scel"], 2.25)
+    assert second.curves == {}
+    same(first, made[0], curves=False)
+    transfer.merge(ledger, path)
+    with Ledger(tmp_path / "whole.sqlite") as whole:
+        whole.record(made)
+    assert transfer.merge(ledger, tmp_path / "whole.sqlite") == (2, 0)
+    assert transfer.merge(ledger, path) == (0, 2)
+    other = {name: np.random.default_rng(0).random(300) for name in several}  # takes more bytes
+    with Ledger(tmp_path / "again.sqlite") as again:
+        again.record([replace(each, curves=other, seconds=9.0) for each in made])
+    assert transfer.merge(ledger, tmp_path / "again.sqlite") == (0, 2)
+    for each in ledger.entries(curves=True):
+        assert each.curves.keys() == several.keys()
+        np.testing.assert_array_equal(each.curves["scel"], 2.25)
+        assert each.seconds == made[0].seconds
+
+
+def test_a_failure_is_never_better_than_a_success(ledger):
+    ledger.record([entry(curves={})])
+    assert ledger.record([entry(cause="it broke", figures={})], replace=True) == 0
+    assert ledger.hashes() == {entry().hash: True}
+
+
 @pytest.mark.parametrize("config", ['{"a": 1}', "[]", "3"])
 def test_rows_made_by_hand_are_refused(ledger, tmp_path, config):
     import json

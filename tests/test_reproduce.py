@@ -179,6 +179,9 @@ def test_ledgers_are_exported_and_merged(unbroken, folder):
         for table in TABLES:
             merged = (folder / name[5:] / table).read_bytes()
             assert merged == (done / "mine-results" / table).read_bytes()
+        drawn = os.listdir(folder / name[5:] / "figures")
+        assert sorted(drawn) == sorted(os.listdir(done / "mine-results" / "figures"))
+        assert any(figure.startswith("loss-") for figure in drawn)
 
 
 def test_a_run_that_failed_is_marked_and_said(unbroken, folder):

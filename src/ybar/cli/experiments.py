@@ -50,7 +50,7 @@ def reproduce(
     ] = None,
     export: Annotated[
         list[Path] | None,
-        typer.Option(help="Then write all runs to this file (.csv, or .parquet with curves)."),
+        typer.Option(help="Then write all runs to this file (.csv, or .parquet with all curves)."),
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run again what has failed.")

@@ -15,6 +15,7 @@ import numpy as np
 from .. import _text as text
 from .._checks import shown
 from .._extras import require
+from .._typing import AnyArray
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
 from .ledger import Entry
@@ -24,7 +25,7 @@ from .tables import Cell, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy_by_noise", "agreement_map", "loss_curves"]
+__all__ = ["accuracy_by_noise", "agreement_map", "drawn_from", "loss_curves"]
 
 Column = tuple[str, str]
 """A data set and a setting."""
@@ -95,6 +96,23 @@ def loss_curves(
     figure.legend(handles=handles, loc="outside lower center", ncols=n_wide, fontsize=9)
     figure.suptitle(f"Loss on {_label(dataset)}, {_label(base)}: mean ± deviation", fontsize=11)
     return figure
+
+
+def drawn_from(
+    entries: Iterable[Entry], plan: Plan, *, facts: Mapping[Dataset, Facts] | None = None
+) -> dict[str, dict[str, AnyArray]]:
+    """Return the curves that `loss_curves` draws, by the hash of their run.
+
+    They are a small part of all: with them an export has all that tables and figures are made of.
+    """
+    runs = Runs(entries, plan, facts)
+    return {
+        entry.hash: {name: entry.curves[name] for name in _LOSSES}
+        for part in plan.parts
+        for dataset, setting in itertools.product(part.datasets, part.settings)
+        for trials in _histories(runs, part, dataset, setting).values()
+        for entry in trials
+    }
 
 
 def _find(plan: Plan, base: str, dataset: str) -> tuple[Part, Dataset]:

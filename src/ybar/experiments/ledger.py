@@ -234,24 +234,27 @@ class Ledger:
         """Write runs, all or none, and return how many were new.
 
         A run that is there stays as it is, but where `replace` is true and it had failed, or has
-        no curves and the other has.
+        fewer curves than the other.
         """
         rows = [_row(entry) for entry in entries]
         marks = ", ".join("?" * len(_COLUMNS))
         with self._transaction() as connection:
             before = connection.total_changes
             if replace:
-                well = [(row[0],) for row in rows if row[_COLUMNS.index("cause")] is None]
-                connection.executemany("DELETE FROM run WHERE hash = ? AND cause IS NOT NULL", well)
-                bare = [(row[0],) for row in rows if row[_COLUMNS.index("curves")]]
-                connection.executemany(
-                    "DELETE FROM run WHERE hash = ? AND length(curves) = 0 AND cause IS NULL", bare
-                )
+                for entry in entries:
+                    if entry.cause is None and self._is_less(entry):
+                        connection.execute("DELETE FROM run WHERE hash = ?", (entry.hash,))
                 before = connection.total_changes
             connection.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)  # noqa: S608
             new = connection.total_changes - before
             connection.executemany("DELETE FROM claim WHERE hash = ?", [(r[0],) for r in rows])
         return new
+
+    def _is_less(self, entry: Entry) -> bool:
+        """Tell whether what is there of a run failed, or has fewer curves than the entry."""
+        query = "SELECT cause IS NOT NULL, curves FROM run WHERE hash = ?"
+        found = self._connection.execute(query, (entry.hash,)).fetchone()
+        return bool(found and (found[0] or len(unpack(found[1])) < len(entry.curves)))
 
     def forget_failed(self, names: Iterable[str]) -> int:
         """Take out those of the runs that failed, so that they are run again."""

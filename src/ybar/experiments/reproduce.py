@@ -13,7 +13,7 @@ from typing import Any
 
 from .._extras import require
 from .._text import plain
-from . import estimate, execute, outputs, plan_file, render, run, transfer
+from . import estimate, execute, figures, outputs, plan_file, render, run, transfer
 from . import plan as planning
 from .ledger import Entry, Ledger, LedgerError
 from .plan import Dataset, Facts, Job, Neighbors, Plan
@@ -88,7 +88,7 @@ def reproduce(source: str, options: Options) -> None:
         if any(cell.n for *_, cell in table.cells()):
             out.print(render.terminal(table), "")
     for each in options.export:
-        transfer.export(entries, each)
+        transfer.export(entries, each, figures.drawn_from(entries, plan, facts=facts))
     out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 

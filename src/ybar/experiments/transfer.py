@@ -1,7 +1,7 @@
 """Ledgers from one place to another: export to CSV and Parquet, merge back.
 
-A CSV has no curves, all else is there: tables can be made from it, and it can be merged. Parquet
-has all.
+A CSV has only those curves that it is told to have, the ones that figures are drawn from; all else
+is there: tables can be made from it, and it can be merged. Parquet has all.
 """
 
 from __future__ import annotations
@@ -11,19 +11,27 @@ import io
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import _text as text
 from .._checks import shown
 from .._extras import require
 from .._files import as_path, target_file, write_whole
+from .._typing import AnyArray
 from . import plan
 from .ledger import Entry, Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")
 _DIGITS = 7
+_DIGITS_OF_CURVES = 5
+_CURVE = "curve."
+
+Curves = Mapping[str, Mapping[str, AnyArray]]
+"""By hash: some curves of a run, by their names."""
 
 
 class Merged(NamedTuple):
@@ -33,10 +41,21 @@ class Merged(NamedTuple):
     known: int
 
 
-def export(entries: Sequence[Entry], path: str | os.PathLike[str]) -> None:
-    """Write runs to a ``.csv`` or, with their curves, to a ``.parquet``: whole or not at all."""
+def export(
+    entries: Sequence[Entry], path: str | os.PathLike[str], curves: Curves | None = None
+) -> None:
+    """Write runs to a ``.csv`` or, with all their curves, to a ``.parquet``: whole or not at all.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    path : path
+    curves : mapping, optional
+        What a CSV is to have of curves, such as `figures.drawn_from`.
+    """
     target = check_target(path)
-    write_whole(target, _csv(entries).encode() if target.suffix == ".csv" else _parquet(entries))
+    as_csv = target.suffix == ".csv"
+    write_whole(target, _csv(entries, curves or {}).encode() if as_csv else _parquet(entries))
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
@@ -88,12 +107,13 @@ def _checked(source: Path, entries: list[Entry]) -> list[Entry]:
     return entries
 
 
-def _csv(entries: Sequence[Entry]) -> str:
+def _csv(entries: Sequence[Entry], curves: Curves) -> str:
     figures = sorted({name for entry in entries for name in entry.figures})
+    drawn = sorted({name for own in curves.values() for name in own})
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     own = ["hash", *_NAMES, "cause", "seconds", "finished", *figures]
-    writer.writerow([*own, "config", "versions", "traceback"])
+    writer.writerow([*own, "config", "versions", "traceback", *(_CURVE + name for name in drawn)])
     for entry in entries:
         names = [_cell(entry.config.get(name)) for name in _NAMES]
         writer.writerow(
@@ -107,6 +127,7 @@ def _csv(entries: Sequence[Entry]) -> str:
                 json.dumps(entry.config, sort_keys=True, separators=(",", ":")),
                 json.dumps(entry.versions, sort_keys=True, separators=(",", ":")),
                 _cell(entry.traceback),
+                *(_numbers(curves.get(entry.hash, {}).get(name, ())) for name in drawn),
             ]
         )
     return buffer.getvalue()
@@ -122,6 +143,10 @@ def _cell(value: Any) -> str:
     return text.spreadsheet(value.replace("\r", "\\r"))  # csv would not quote it
 
 
+def _numbers(curve: Iterable[float]) -> str:
+    return " ".join(f"{value:.{_DIGITS_OF_CURVES}g}" for value in curve)
+
+
 def _read_csv(source: Path) -> list[Entry]:
     csv.field_size_limit(2**24)
     try:
@@ -133,14 +158,15 @@ def _read_csv(source: Path) -> list[Entry]:
 
 
 def _of_cells(row: dict[str, str]) -> Entry:
-    figures = {name: float(cell) for name, cell in row.items() if "." in name and cell}
+    filled = {name: cell for name, cell in row.items() if "." in name and cell}
+    curves = {n.removeprefix(_CURVE): c for n, c in filled.items() if n.startswith(_CURVE)}
     return Entry(
         row["hash"],
         json.loads(row["config"]),
         text.from_spreadsheet(row["cause"]) or None,
         text.from_spreadsheet(row["traceback"]) or None,
-        figures,
-        {},
+        {name: float(cell) for name, cell in filled.items() if not name.startswith(_CURVE)},
+        {name: np.array(cell.split(), np.float64) for name, cell in curves.items()},
         float(row["seconds"] or math.nan),
         row["finished"],
         json.loads(row["versions"]),
@@ -167,7 +193,7 @@ def _parquet(entries: Sequence[Entry]) -> bytes:
         columns[name] = pyarrow.array(values, pyarrow.float64())
     for name in curves:
         lists = [e.curves.get(name) for e in entries]
-        columns[f"curve.{name}"] = pyarrow.array(lists, pyarrow.list_(pyarrow.float32()))
+        columns[_CURVE + name] = pyarrow.array(lists, pyarrow.list_(pyarrow.float32()))
     buffer = io.BytesIO()
     parquet.write_table(pyarrow.table(columns), buffer, compression="zstd")
     return buffer.getvalue()
@@ -184,8 +210,8 @@ def _read_parquet(source: Path) -> list[Entry]:
 
 
 def _of_columns(row: dict[str, Any]) -> Entry:
-    curves = {n.removeprefix("curve."): v for n, v in row.items() if n.startswith("curve.")}
-    figures = {n: v for n, v in row.items() if "." in n and not n.startswith("curve.")}
+    curves = {n.removeprefix(_CURVE): v for n, v in row.items() if n.startswith(_CURVE)}
+    figures = {n: v for n, v in row.items() if "." in n and not n.startswith(_CURVE)}
     return Entry(
         row["hash"],
         json.loads(row["config"]),
