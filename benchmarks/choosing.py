@@ -8,6 +8,7 @@ of its trials.
 
 from __future__ import annotations
 
+import collections
 import csv
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -284,6 +285,12 @@ def counted(by_column: Columns) -> str:
     return f"{close} of {len(by_column)}; {mean:.1f}, {max(by_column.values()):.1f}"
 
 
+def trials_of(trials: list[Trial]) -> str:
+    """Return how many trials columns have: the fewest and the most."""
+    counts = collections.Counter((t.dataset, t.setting) for t in set(trials)).values()
+    return "–".join(str(n) for n in sorted({min(counts), max(counts)}))
+
+
 def markdown(found: list[Choice]) -> str:
     """Return how many columns are close, and the gap of each column."""
     columns = [(d, s) for s in published.SETTINGS for d in published.DATASETS]
@@ -292,7 +299,7 @@ def markdown(found: list[Choice]) -> str:
         [
             name,
             decoder,
-            str(len({c.trial.trial for c in found if c.candidates == name})),
+            trials_of([c.trial for c in found if c.candidates == name]),
             *(
                 "as q"
                 if judge == "scel_p" and not name.startswith(("KNN", "all"))

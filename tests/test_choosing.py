@@ -487,6 +487,8 @@ def test_choices_take_the_lowest_loss_and_are_held_against_the_best(choosing):
     gaps = choosing.gaps(found, "linear CPE", "l1", "scel")
     assert gaps == {("mnist", "weak"): 1.5}
     assert choosing.counted(gaps) == "0 of 1; 1.5, 1.5"
+    assert choosing.trials_of([*trials, *trials]) == "1–2"
+    assert choosing.trials_of([*trials][:2]) == "2"
 
 
 # --- bad input -----------------------------------------------------------------------------------
