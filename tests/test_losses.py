@@ -352,7 +352,7 @@ def test_an_unsure_network_has_no_negative_risk_whatever_the_batch():
     assert float(loss) == pytest.approx(math.log(10), rel=1e-5)  # the sum of all, none turned
 
 
-@pytest.mark.parametrize("name", ["ure", *WHOLE_BATCH])
+@pytest.mark.parametrize("name", ["ure", "fwd", *WHOLE_BATCH])
 def test_a_method_that_assumes_uniform_T_is_the_one_that_is_given_it(name):
     uniform, strong = matrix("uniform", 5), matrix("strong", 5)
     g, y_comp = random_batch(5, rows=60)
@@ -628,6 +628,22 @@ def test_runs_of_several_methods_get_what_they_get_alone(order, weighted):
             slope, its_slope = objective.learned[i].grad, alone.learned[0].grad
             np.testing.assert_allclose(slope, its_slope, rtol=1e-4, atol=1e-7)
             assert its_slope.abs().max() > 1e-6
+
+
+def test_adam_takes_the_same_steps_fused_and_plain():
+    weights = [[torch.zeros(3), torch.zeros(2)] for _ in range(2)]
+    fused, plain = (Group(each, 0.1, weight_decay=1e-2) for each in weights)
+    assert fused.fused is not None
+    plain.fused = None
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(5):
+        for one, other in zip(*weights, strict=True):
+            one.grad = other.grad = torch.randn(one.shape, generator=generator)
+        descend([fused, plain])
+    for one, other in zip(*weights, strict=True):
+        assert one.abs().min() > 1e-2
+        torch.testing.assert_close(one, other)
+    assert [float(step) for step in (*fused.steps, *plain.steps)] == [5.0] * 4
 
 
 # --- equivalences --------------------------------------------------------------------------------

@@ -87,8 +87,10 @@ def reproduce(source: str, options: Options) -> None:
     for table in written.tables:
         if any(cell.n for *_, cell in table.cells()):
             out.print(render.terminal(table), "")
-    for each in options.export:
-        transfer.export(entries, each, figures.drawn_from(entries, plan, facts=facts))
+    if options.export:
+        curves = figures.drawn_from(entries, plan, facts=facts)
+        for each in options.export:
+            transfer.export(entries, each, curves)
     out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 

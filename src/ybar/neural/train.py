@@ -129,7 +129,7 @@ class Group:
         self.steps = [torch.zeros((), device=p.device) for p in parameters]
 
     def move(self) -> None:
-        """Do what `descend` does once it has counted the step."""
+        """Do what `descend` does; where Adam is fused, the step must be counted already."""
         live = [i for i, p in enumerate(self.parameters) if p.grad is not None]
         parameters, first, second, steps = (
             [those[i] for i in live]
@@ -140,7 +140,6 @@ class Group:
             return
         tensors: Any = (parameters, gradients, first, second, [], steps)
         if self.fused is None:
-            torch._foreach_sub_(steps, 1)  # it counts for itself
             adam(*tensors, **self.settings)
         else:
             self.fused(*tensors, **self.settings)
@@ -149,8 +148,10 @@ class Group:
 @torch.no_grad()
 def descend(groups: Sequence[Group]) -> None:
     """Go a step down ``.grad``, as torch.optim.Adam does."""
-    # Counted for all groups at once: it is the call that takes time.
-    torch._foreach_add_([step for group in groups for step in group.steps], 1)
+    # Counted for all groups at once: it is the call that takes time. Plain Adam counts for itself.
+    counted = [step for group in groups if group.fused for step in group.steps]
+    if counted:
+        torch._foreach_add_(counted, 1)
     for group in groups:
         group.move()
 
