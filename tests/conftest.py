@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -33,3 +35,14 @@ def blobs():
     centres = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
     X = centres[y] + rng.normal(size=(900, 2))
     return X, y, labels.draw(y, transition.uniform(3), random_state=1)
+
+
+@pytest.fixture
+def interrupts_heard():
+    """Ctrl-C is heard here and in processes started from here.
+
+    A shell that starts the tests in the background has them, and all they start, ignore it.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -769,6 +769,7 @@ def test_a_method_of_the_wrong_shape_is_told_the_right_one(loss, blobs):
         net(method=loss).fit(X, y_comp)
 
 
+@pytest.mark.usefixtures("interrupts_heard")
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_ctrl_c_returns_the_best_so_far_with_a_warning(n_jobs, blobs):
     X, y, y_comp = blobs
@@ -783,13 +784,8 @@ def test_ctrl_c_returns_the_best_so_far_with_a_warning(n_jobs, blobs):
         hidden_layer_sizes=(300,), learning_rates=[0.01, 0.003], max_epochs=10**6, n_jobs=n_jobs,
         callbacks=[interrupt], random_state=0,
     )  # fmt: skip
-    # A shell that starts the tests in the background has them ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.warns(ConvergenceWarning, match="interrupted after epoch"):
-            search.fit(X, y_comp)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.warns(ConvergenceWarning, match="interrupted after epoch"):
+        search.fit(X, y_comp)
     assert np.mean(search.predict(X) == y) > 0.9
     assert threading.active_count() < 5
 

@@ -301,22 +301,26 @@ def children(pid):
     return [int(line) for line in listed.stdout.split()]
 
 
+@pytest.mark.usefixtures("interrupts_heard")
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ctrl_c_and_death_leave_no_process_and_no_claim(folder, how):
     (folder / "mine.toml").write_text(PLAN.replace("epochs = 3", "epochs = 100000"))
     sweep = ybar("reproduce", "mine.toml", "--jobs", 2, cwd=folder, start_new_session=True)
-    for _ in range(600):  # until both workers are at work
-        time.sleep(0.1)
-        if len(rows(folder / "mine.sqlite")) >= 4 and len(children(sweep.pid)) >= 2:
-            break
-    workers = children(sweep.pid)
-    assert len(workers) >= 2
-    if how == signal.SIGINT:
-        os.killpg(sweep.pid, how)  # as a terminal does: to all
-    else:
-        sweep.send_signal(how)
-    _, err = sweep.communicate(timeout=60)
+    try:
+        for _ in range(600):  # until both workers are at work
+            time.sleep(0.1)
+            if len(rows(folder / "mine.sqlite")) >= 4 and len(children(sweep.pid)) >= 2:
+                break
+        workers = children(sweep.pid)
+        assert len(workers) >= 2
+        if how == signal.SIGINT:
+            os.killpg(sweep.pid, how)  # as a terminal does: to all
+        else:
+            sweep.send_signal(how)
+        _, err = sweep.communicate(timeout=60)
+    finally:
+        sweep.kill()  # one that did not hear would go on for days
     if how != signal.SIGKILL:
         assert sweep.returncode == 130
         assert "Interrupted: 4 runs were recorded" in err
