@@ -89,13 +89,14 @@ def of_ledger(entry: Entry) -> Iterator[Candidate]:
 
     Decoded by L1, and by argmax p; each stands for the other where only one was recorded. p is
     the network's own, or the likelihood's. SCEL of q is that of p T for networks with the given
-    T; `cpe-i`, `cpe-t` and trees have only that of q.
+    T; `cpe-i` and `cpe-t` have only that of q. Trees, which have neither that of p T nor URE, are
+    left out.
     """
     config, figures = entry.config, entry.figures
     name, base = config["method"], config["base"]
-    if config["kind"] == "knn" or entry.cause is not None:
+    if config["kind"] != "network" or entry.cause is not None:
         return
-    own = "likelihood" if config["kind"] == "gbdt" else "l1" if name == "cpe-i" else "max"
+    own = "l1" if name == "cpe-i" else "max"
     for epoch in EPOCHS:
         scel = figures.get(f"{epoch}.scel", math.nan)
         if math.isnan(scel):
@@ -197,7 +198,7 @@ def candidate_sets(bases: list[str]) -> dict[str, Select]:
 
     sets: dict[str, Select] = {}
     for base in bases:
-        if base not in ("knn", "gbdt"):
+        if base != "knn":
             sets[f"{base} CPE"] = networks(base, ESTIMATE_Q, ("last",))
             sets[f"{base} CPE, last and best epoch"] = networks(base, ESTIMATE_Q, EPOCHS)
             sets[f"{base}, all methods"] = networks(base, (), ("last",))
@@ -271,6 +272,16 @@ def gaps(
     return {column: sum(values) / len(values) for column, values in columns.items()}
 
 
+def of_wrong_kind(found: list[Choice], name: str, decoder: str, judge: str) -> str:
+    """Return in how many columns another kind was taken than that of the best, in some trial."""
+    wrong: dict[tuple[str, str], bool] = {}
+    for c in found:
+        if (c.candidates, c.decoder, c.judge) == (name, decoder, judge):
+            column = c.trial.dataset, c.trial.setting
+            wrong[column] = wrong.get(column, False) or c.chosen.base != c.best.base
+    return f"{sum(wrong.values())} of {len(wrong)}"
+
+
 def table(header: list[str], rows: list[list[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -339,6 +350,18 @@ def markdown(found: list[Choice]) -> str:
         for name in shown
     ]
     parts.append(table(["decoder of what SCEL of p T chose out of", *ways.values()], decoders))
+    parts.append("Columns in some trial of which a kind was taken that the best is not of:")
+    several = [name for name in names if name.startswith("all kinds") and "one k" in name]
+    parts.append(
+        table(
+            ["candidates", "decoder", *JUDGES.values()],
+            [
+                [name, decoder, *(of_wrong_kind(found, name, key, judge) for judge in JUDGES)]
+                for name in several
+                for key, decoder in DECODERS.items()
+            ],
+        )
+    )
     judges = [
         (name, judge)
         for name in names

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ybar.experiments import published
+from ybar.experiments import plan, plan_file, published, run
 
 ROOT = Path(__file__).resolve().parent.parent / "results"
 COLUMNS = list(itertools.product(published.DATASETS, published.SETTINGS))
@@ -28,13 +28,18 @@ Cell = tuple[float, int] | None
 
 
 def rows(name: str) -> list[Row]:
-    """Return the runs of an export that ended well, of the first trials."""
+    """Return the runs of a plan's export that ended well, of the first trials."""
     file = ROOT / name / "runs.csv"
     if not file.exists():
         return []
+    asked = plan_file.read(name)
+    facts = {d: run.PUBLISHED[d.name] for part in asked.parts for d in part.datasets}
+    hashes = {
+        each for job in plan.jobs(asked, facts) if job.trial < TRIALS for each in plan.hashes(job)
+    }
     with file.open(newline="") as opened:
         found = csv.DictReader(opened)
-        return [row for row in found if not row["cause"] and int(row["trial"]) < TRIALS]
+        return [row for row in found if not row["cause"] and row["hash"] in hashes]
 
 
 def best_published(dataset: str, setting: str) -> tuple[float, str]:

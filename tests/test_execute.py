@@ -395,6 +395,48 @@ def test_a_module_that_workers_lack_or_have_otherwise_stops_the_sweep(unruly, le
     assert ledger.hashes() == {}
 
 
+def test_a_network_that_was_changed_is_neither_run_nor_recorded_as_the_one_planned(
+    tmp_path, ledger, monkeypatch
+):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "my_network_of_test_execute.py"
+    source = "import torch\ndef build():\n    return torch.nn.Linear({})\n"
+    file.write_text(source.format("64, 10"))
+    text = PLAN[PLAN.index('[[base]]\nname = "linear"') :].replace("epochs = 4", "epochs = 1")
+    text = f'trials = 1\ndatasets = ["digits"]\nsettings = ["strong"]\n{text}'
+    module = f'module = "{file.stem}:build"\n'
+    first, second, *_ = jobs_of(text + module, tmp_path)
+
+    class Editor(Here):
+        def finished(self, tell):
+            ended = super().finished(tell)
+            file.write_text(source.format("64, 10, bias=False"))
+            return ended
+
+    planned = set(plan.hashes(first))
+    execute.sweep([first], ledger, Editor())  # edited while it ran
+    assert set(ledger.hashes()) == planned
+    assert all(ledger.hashes().values())
+    with pytest.raises(ImportError, match="must come from the file planned with"):
+        run.run(second)
+    changed, *_ = jobs_of(text + module, tmp_path)
+    assert not planned & set(plan.hashes(changed))
+    assert run.run(changed)[0].cause is None
+
+
+def test_a_sweep_without_workers_waits_for_some(jobs, ledger, monkeypatch):
+    waited = []
+    monkeypatch.setattr(execute.time, "sleep", waited.append)
+
+    class Deserted(Here):
+        def free(self):
+            return 0 if len(waited) < 5 else super().free()
+
+    execute.sweep(jobs[:1], ledger, Deserted())
+    assert waited == [execute._SECONDS_BETWEEN_LOOKS] * 5
+    assert len(ledger.hashes()) == len(jobs[0].trainings)
+
+
 def test_a_loss_that_was_changed_is_imported_anew(unruly, tmp_path):
     (job,) = unruly("well", rates=[1e-2])
     assert all(outcome.cause is None for outcome in run.run(job))

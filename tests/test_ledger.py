@@ -351,3 +351,13 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path):
                 assert cell[0] in "'\\"
     causes = [each.cause for each in transfer.read(tmp_path / "x.csv")]
     assert causes == [text.replace("\r", "\\r") for text in hostile]
+
+
+def test_no_cell_of_what_was_merged_from_a_stranger_is_a_formula(tmp_path):
+    strange = replace(entry(), finished="=HYPERLINK(1)", figures={"=cmd.x": 1.0})
+    transfer.export([strange], tmp_path / "x.csv")
+    with (tmp_path / "x.csv").open(newline="") as file:
+        for cells in csv.reader(file):
+            assert not [cell for cell in cells if cell.startswith("=")]
+    (back,) = transfer.read(tmp_path / "x.csv")
+    assert (back.finished, back.figures) == (strange.finished, strange.figures)

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.utils import Bunch
 
 from ybar.experiments import plan, plan_file, run
-from ybar.experiments.plan import Dataset, Facts, Network, Setting, Training
+from ybar.experiments.plan import METHODS, Dataset, Facts, Network, Setting, Training
 from ybar.experiments.plan_file import PlanError, line_of, parse
 
 ROOT = Path(__file__).resolve().parent.parent
 GRID = 'datasets = ["digits"]\nsettings = ["strong"]\n'
 TREES = "[[base]]\nname = 'trees'\nkind = 'gbdt'\n"
 BASE = '[[base]]\nname = "linear"\nkind = "network"\nmethods = ["cpe-f"]\nlearning_rates = [1e-3]\n'
-IMAGES = Facts("0" * 64, 60_000, 784, 10)
+IMAGES = Facts("0" * 64, 60_000, 784, tuple("0123456789"))
 
 
 def facts_of(a_plan):
@@ -207,11 +208,13 @@ REFUSED = [
     (GRID + "[base]\nname = 'x'\n", 3, "[[base]] must be an array of tables"),
     (GRID + "base = [3]\n", 3, "kind must be one of 'network', 'knn', 'gbdt'"),
     (GRID + "[[base]]\nname = 'x'\nkind = 'forest'\n", 5, "got 'forest'"),
-    (GRID + "[[base]]\nkind = 'knn'\n", 3, "[[base]] must have name"),
+    (GRID + "[[base]]\nkind = 'knn'\n", 3, "[[base]] must have a name"),
     (GRID + BASE.replace('methods = ["cpe-f"]\n', ""), 3, "[[base]] must have methods"),
     (GRID + BASE.replace("cpe-f", "cpe-x"), 6, "got 'cpe-x'. Did you mean 'cpe-"),
     (GRID + BASE.replace("1e-3", "1e-3, -1.0"), 7, "learning_rates must hold a number above 0"),
     (GRID + BASE.replace("1e-3", "inf"), 7, "got inf"),
+    (GRID + BASE.replace("1e-3", "9" * 400), 7, "learning_rates must hold a number above 0"),
+    (GRID + BASE + "module = 'math:sin'\ndropout = 0.1\n", 9, "a module has its own layers"),
     (GRID + BASE.replace("[1e-3]", "[\n1e-3,\n-1]"), 9, "above 0; got -1"),
     ('datasets = ["digits",\n "digits"]\n', 2, "each name once"),
     ('settings = [\n"strong",\n"g",\n]\n', 3, "got 'g'"),
@@ -228,6 +231,7 @@ REFUSED = [
     ("[[setting]]\nname = 'a'\ntransition = 'weak'\nnoise = 1.5\n", 4, "noise must be"),
     ("[[method]]\nname = 'dm'\nloss = 'a:b'\n", 3, "loss must be 'module:function'"),
     ("[[method]]\nname = 'dm'\nloss = 'math:sin'\n", 2, "must not be that of a method of ybar"),
+    ("\n[[method]]\nloss = 'math:sin'\n", 2, "[[method]] must have a name"),
     ("[[method]]\nname = 'm'\nloss = 'math:pi'\n", 3, "cannot be called"),
     ("[[method]]\nname = 'm'\nloss = 'math'\n", 3, "loss must be 'module:function'"),
     ("[[method]]\nname = 'm'\nloss = 'math:sin'\ndecoder = 'L1'\n", 4, "decoder must be"),
@@ -274,11 +278,63 @@ def test_files_that_are_no_plans(tmp_path, content, said):
         plan_file.read(path)
 
 
-def test_a_csv_of_ones_own_needs_its_target(tmp_path):
-    (tmp_path / "d.csv").write_text("a,b\n1,x\n")
-    text = "[[dataset]]\nname = 'd'\npath = 'd.csv'\n"
+def test_the_place_of_what_a_plan_says_is_found_by_name(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text("trials = 2\n" + GRID + BASE + TREES.replace("\n[[", "\n\n[["))
+    assert plan_file.place(path, "trials") == "p.toml, line 1"
+    assert plan_file.place(path, "base", "linear", "methods") == "p.toml, line 7"
+    linear = plan_file.place(path, "base", "linear")
+    assert linear == plan_file.place(path, "base", "linear", "epochs") == "p.toml, line 4"
+    assert plan_file.place(path, "base", "none") == linear  # the first there is
+    assert plan_file.place(path, "validation_fraction") == "p.toml"
+
+
+@pytest.mark.parametrize("name", ["d.csv", "d.CSV"])
+def test_a_csv_of_ones_own_needs_its_target(tmp_path, name):
+    (tmp_path / name).write_text("a,b\n1,x\n")
+    text = f"[[dataset]]\nname = 'd'\npath = '{name}'\n"
     with pytest.raises(PlanError, match=r"line 1: .* must have a target"):
         parse(text, "p", tmp_path)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_matrix_with_names_is_that_of_the_classes_it_names(tmp_path, named):
+    rows = {"cat": [0, 0.9, 0.1], "dog": [0.3, 0, 0.7], "emu": [0.5, 0.5, 0]}
+    classes = ["emu", "cat", "dog"] if named else list(rows)
+    columns = [list(rows).index(name) for name in classes]
+    lines = [[name] * named + [str(rows[name][i]) for i in columns] for name in classes]
+    header = [["", *classes]] if named else []
+    (tmp_path / "T.csv").write_text("\n".join(map(",".join, header + lines)))
+    text = "datasets = ['digits']\n[[setting]]\nname = 's'\ntransition = 'T.csv'\n" + BASE
+    (setting,) = parse(text, "p", tmp_path).parts[0].settings
+    data = Bunch(y_train=np.repeat([0, 1, 2], 1000), classes=np.array(list(rows)))
+    trial = run.draw(data, setting, [0], 0.1)
+    np.testing.assert_array_equal(trial.T, list(rows.values()))
+    drawn = np.bincount(trial.y_comp[:1000], minlength=3) / 1000
+    np.testing.assert_allclose(drawn, rows["cat"], atol=0.05)
+    if named:
+        with pytest.raises(ValueError, match="must name the classes cat, dog, fox; it names emu,"):
+            run.matrix_of(setting, ("cat", "dog", "fox"))
+
+
+def test_noise_that_is_told_makes_no_uniform_matrix_uniform():
+    # SCL is Fwd plus a constant, and the risk the uniform one, only where T is uniform.
+    setting = Setting("u", "uniform", 0.3)
+    methods = tuple(METHODS[name] for name in ("scl-nl", "ure-ga"))
+    for told_noise, expected in [(False, ("cpe-f", "given")), (True, ("scl-nl", "uniform"))]:
+        base = Network("n", told_noise=told_noise)
+        part = plan.Part(base, (Dataset("digits"),), (setting,), 1, methods)
+        scl, ure = (plan.training_of(part, method, setting) for method in methods)
+        assert (scl.method, ure.assumed) == expected
+
+
+def test_images_of_ones_own_are_rows_of_pixels(tmp_path):
+    X = np.random.default_rng(0).random((40, 3, 5))
+    np.savez(tmp_path / "images.npz", X=X, y=np.arange(40) % 2)
+    np.savez(tmp_path / "rows.npz", X=X.reshape(40, 15), y=np.arange(40) % 2)
+    images, rows = (Dataset("d", str(tmp_path / f"{name}.npz")) for name in ("images", "rows"))
+    assert run.facts(images) == run.facts(rows)
+    assert run.facts(images).n_features == 15
 
 
 def test_every_method_of_the_networks_has_its_row():
@@ -295,7 +351,7 @@ def test_runs_that_were_recorded_keep_their_names():
     known = {c["dataset"]: c["data_sha256"] for c in recorded.values()}
     paper = plan_file.read("paper")
     facts = {
-        dataset: Facts(known[dataset.name], 60_000, 784, 10)
+        dataset: Facts(known[dataset.name], 60_000, 784, tuple("0123456789"))
         for part in paper.parts
         for dataset in part.datasets
     }

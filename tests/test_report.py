@@ -158,7 +158,9 @@ def plan_of(names, trials=1):
 
 def entries_of(plan, **changes):
     """Return an entry for every run of a plan."""
-    facts = {d: planning.Facts(SHA256, 9, 9, 3) for part in plan.parts for d in part.datasets}
+    facts = {
+        d: planning.Facts(SHA256, 9, 9, tuple("abc")) for part in plan.parts for d in part.datasets
+    }
     found = []
     for job in planning.jobs(plan, facts):
         for training in job.trainings:

@@ -21,6 +21,7 @@ import pytest
 
 import experiments_helpers as helpers
 from test_text import HOSTILE
+from ybar import _matrix_file, transition
 from ybar.experiments import outputs, plan_file, render, run, transfer
 from ybar.experiments import plan as plans
 
@@ -365,18 +366,20 @@ WRONG = {
     "a merge of no export": (["mine.toml", "--merge", "bad.csv"], 1, "not an export"),
     "no scheduler": (["mine.toml", "--dask", "tcp://127.0.0.1:9"], 1, "nothing answered"),
     "no address": (["mine.toml", "--dask", "nowhere"], 1, "must be the address"),
-    "T of other data": (["sizes.toml"], 2, "has a transition matrix of 3 classes"),
-    "data with gaps": (["gaps.toml"], 2, "must have finite features"),
-    "one class": (["one.toml"], 2, "has 1 classes"),
-    "nothing to train on": (["none.toml"], 2, "must leave rows to train on"),
-    "data that are words": (["words.toml"], 2, "must have features that are numbers"),
+    "T of other data": (["sizes.toml"], 2, "line 16: setting 's' has a transition matrix of 3"),
+    "T of other classes": (["names.toml"], 2, "line 16: transition of s must name the classes 0,"),
+    "too few rows for KNN": (["far.toml"], 2, "far.toml, line 8: n_neighbors of base 'knn' must"),
+    "data with gaps": (["gaps.toml"], 2, "gaps.toml, line 14: data set 'w' must have finite"),
+    "one class": (["one.toml"], 2, "one.toml, line 14: data set 'w' has 1 classes"),
+    "nothing to train on": (["none.toml"], 2, "none.toml, line 1: validation_fraction must leave"),
+    "data that are words": (["words.toml"], 2, "line 14: data set 'w' must have features that are"),
 }
 
 
 SEEN_WHEN_RUNNING = {
     *("no scheduler", "no address", "a ledger where none may be", "a ledger in no folder"),
     *("T of other data", "data that are words", "data with gaps", "one class"),
-    "nothing to train on",
+    *("nothing to train on", "T of other classes", "too few rows for KNN"),
 }
 
 
@@ -395,6 +398,13 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, m
         PLAN.replace('settings = ["strong", "noise-0.2"]\n', "")
         + '[[setting]]\nname = "s"\ntransition = [[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]\n'
     )
+    other = transition.uniform(10)
+    (folder / "T.csv").write_text(_matrix_file.as_csv(other, list("abcdefghij")))
+    (folder / "names.toml").write_text(
+        PLAN.replace('settings = ["strong", "noise-0.2"]\n', "")
+        + '[[setting]]\nname = "s"\ntransition = "T.csv"\n'
+    )
+    (folder / "far.toml").write_text(PLAN.replace("[10, 40]", "[9999]"))
     for name, X, y in (
         ("gaps", np.full((40, 2), np.nan), np.arange(40) % 2),
         ("one", np.ones((40, 2)), np.zeros(40)),

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from ybar._matrix_file import MatrixError, read_matrix
 from ybar.cli import app
+from ybar.experiments.ledger import Ledger
 from ybar.tool import candidates, columns, complementary, demo, files
 
 CLASSES = ["bird", "cat", "dog"]
@@ -503,6 +504,14 @@ def test_a_page_tells_of_a_ledger(folder):
     done = ybar_("report", source, "-o", "paper.html")
     assert done.exit_code == 0, done.stderr
     assert "CPE-KNN" in (folder / "paper.html").read_text()
+
+
+def test_a_ledger_is_known_by_what_it_is_not_by_its_name(folder):
+    with Ledger(folder / "runs.db"):
+        pass
+    done = ybar_("report", "runs.db", "-o", "paper.html")
+    assert done.exit_code == 0, done.stderr
+    assert "0 of the" in (folder / "paper.html").read_text()
 
 
 # --- mistakes ------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def report(
     with one_line():
         from ..tool import evaluate, pages
 
-        if Path(source).suffix in pages.LEDGERS:
+        if pages.is_ledger(source):
             pages.of_ledger(source, plan, output)
         else:
             if data is None and (true or label):

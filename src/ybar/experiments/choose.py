@@ -20,6 +20,7 @@ from .plan import (
     Setting,
     config,
     hash_of,
+    module_sha256,
     training_of,
 )
 
@@ -136,6 +137,7 @@ class Runs:
             part.base,
             self.plan.validation_fraction,
             (training_of(part, method, setting),),
+            module_sha256(part.base),
         )
         return [self._entries.get(self._hash(job, rate)) for rate in part.learning_rates]
 

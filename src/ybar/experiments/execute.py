@@ -105,9 +105,11 @@ def sweep(
                 pool.submit(job)
                 under_way += 1
         if not under_way:
-            if not todo:
+            if todo:  # and nobody to do it
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+            elif theirs:
                 # All that is left is another sweep's: see whether it is done, or dead.
-                time.sleep(_SECONDS_FOR_OTHERS if theirs else 0)
+                time.sleep(_SECONDS_FOR_OTHERS)
                 todo.extend(theirs)
                 theirs = []
             continue

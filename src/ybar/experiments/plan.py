@@ -39,11 +39,14 @@ class Setting:
         The T that the learner is given; weak and strong ones are drawn anew for every trial.
     noise : float
         Labels are drawn from (1-noise)T + noise/K.
+    classes : tuple of str or None
+        The class of each row of the matrix, where it is named; else they are in the data's order.
     """
 
     name: str
     transition: str | tuple[tuple[float, ...], ...]
     noise: float = 0.0
+    classes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,8 @@ class Neighbors:
 class Boosting:
     """The paper's CPE-GBDT: learning rate and number of rounds by SCEL.
 
-    `early_stopping` ends learning rates that can no longer win; it does not change the choice.
+    `early_stopping` ends learning rates that can no longer win, as far as their losses so far
+    tell (see `CPEBoostingClassifierCV`).
     With `method` "cpe-f" trees learn p through T. What follows it is LightGBM's, and the
     classifier's own where nothing is said.
     """
@@ -214,12 +218,20 @@ class Facts(NamedTuple):
     sha256: str
     n_rows: int
     n_features: int
-    n_classes: int
+    classes: tuple[str, ...]
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classes)
 
 
 @dataclass(frozen=True)
 class Job:
-    """Runs that train together: one data set, setting, trial and base."""
+    """Runs that train together: one data set, setting, trial and base.
+
+    `module_sha256` is that of the file of the base's module when the job was planned.
+    """
 
     dataset: Dataset
     data_sha256: str
@@ -228,6 +240,7 @@ class Job:
     base: Base
     validation_fraction: float
     trainings: tuple[Training, ...]
+    module_sha256: str | None = None
 
 
 def training_of(part: Part, method: Method, setting: Setting) -> Training:
@@ -244,7 +257,9 @@ def training_of(part: Part, method: Method, setting: Setting) -> Training:
             estimates=method.estimates,
             decoder=method.decoder,
         )
-    uniform = setting.transition == "uniform"
+    base = part.base
+    told_noise = isinstance(base, Network) and base.told_noise and setting.noise > 0
+    uniform = setting.transition == "uniform" and not told_noise
     if method.name == "fwd" or (uniform and method.name == "scl-nl"):
         return Training("cpe-f")
     assumed = part.uniform_risk and method.name in _RISKS and not uniform
@@ -272,6 +287,12 @@ def find_function(reference: str, source: str | None = None) -> Callable[..., An
     return getattr(found, name)  # type: ignore[no-any-return]
 
 
+def module_sha256(base: Base) -> str | None:
+    """Return the sha256 of the file of a base's module as it is now, None where it has none."""
+    own = isinstance(base, Network) and base.module is not None
+    return _source(base.module) if own else None  # type: ignore[union-attr,arg-type]
+
+
 def _source(reference: str) -> str:
     file = importlib.import_module(reference.partition(":")[0]).__file__
     if file is None:
@@ -290,6 +311,7 @@ def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
     """Return all jobs: base by base, trial by trial, so that tables fill evenly."""
     found = []
     for part in plan.parts:
+        module = module_sha256(part.base)
         for trial in range(part.trials):
             for setting in part.settings:
                 for dataset in part.datasets:
@@ -302,6 +324,7 @@ def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
                         part.base,
                         plan.validation_fraction,
                         tuple(trainings(part, setting)),
+                        module,
                     )
                     found += parted(job, runs_at_once(part.base, known.n_classes))
     return found
@@ -333,14 +356,16 @@ def config(job: Job, training: Training) -> dict[str, Any]:
     """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
     kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
     setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
+    if setting["classes"] is None:
+        del setting["classes"]
     defaults = {field.name: field.default for field in fields(job.base)}
     how = {
         name: value
         for name, value in asdict(job.base).items()
         if name != "name" and (name not in _LATER or value != defaults[name])
     }
-    if isinstance(job.base, Network) and job.base.module is not None:
-        how["module_sha256"] = _source(job.base.module)
+    if job.module_sha256 is not None:
+        how["module_sha256"] = job.module_sha256
     what = {name: value for name, value in asdict(training).items() if value is not None}
     if training.loss is None:
         del what["estimates"], what["decoder"]  # the method's own

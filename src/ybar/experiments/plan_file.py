@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib.resources
-import math
 import os
 import re
 import sys
@@ -67,9 +66,46 @@ def read(source: str | os.PathLike[str]) -> Plan:
     >>> [part.base.name for part in plan.parts]
     ['knn', 'linear', 'gbdt', 'mlp']
     """
+    text, name, folder = _text_of(source)
+    return parse(text, name, folder)
+
+
+def place(source: str | os.PathLike[str], *path: str) -> str:
+    """Return where in a plan something stands, as messages about it begin.
+
+    Parameters
+    ----------
+    source : path, or the name of a plan that comes with ybar
+    path : str
+        A key; or a kind of table, the name of one, and a key of it. Where the plan leaves it at its
+        default, the place is that of what it belongs to.
+
+    Examples
+    --------
+    >>> from ybar.experiments import plan_file
+    >>> plan_file.place("digits", "base", "knn", "kind")
+    'digits.toml, line 10'
+    """
+    text, name, _ = _text_of(source)
+    reached: Path_ = ()
+    content: Any = tomllib.loads(text)
+    for key in path:
+        if isinstance(content, list):
+            names = [each.get("name") for each in content]
+            step: str | int = names.index(key) if key in names else key
+        else:
+            step = key
+        if not _reaches(content, (step,)):
+            break
+        reached, content = (*reached, step), content[step]
+    return f"{name}, line {line_of(text, reached)}" if reached else name
+
+
+def _text_of(source: str | os.PathLike[str]) -> tuple[str, str, Path | None]:
+    """Return the text of a plan, its name and the folder it lies in."""
     if isinstance(source, str) and source in packaged():
         file = importlib.resources.files("ybar.experiments") / "plans" / f"{source}.toml"
-        return parse(file.read_text("utf-8"), f"{source}.toml", None)
+        return file.read_text("utf-8"), f"{source}.toml", None
     path = as_path(source)
     try:
         if path.stat().st_size > _MAX_BYTES:
@@ -84,7 +120,7 @@ def read(source: str | os.PathLike[str]) -> Plan:
         ) from error
     except OSError as error:
         raise PlanError(f"{path}: the plan cannot be read ({error.strerror})") from error
-    return parse(text, path.name, path.resolve().parent)
+    return text, path.name, path.resolve().parent
 
 
 def parse(text: str, name: str = "plan", folder: Path | None = None) -> Plan:
@@ -135,9 +171,9 @@ class _Reader:
             self.refuse((key,), f"[[{key}]] must be an array of tables; got {shown(listed)}")
         found: dict[str, Any] = {}
         for i, each in enumerate(listed):
-            one = read(each, (key, i))
-            if "name" not in each:
+            if isinstance(each, dict) and "name" not in each:
                 self.refuse((key, i), f"[[{key}]] must have a name")
+            one = read(each, (key, i))
             if each["name"] in found:
                 self.refuse((key, i, "name"), f"name must be used once; {shown(each['name'])} is "
                                               "defined above")  # fmt: skip
@@ -207,9 +243,11 @@ class _Reader:
                 "uniform_risk": _flag,
             }
         found = self.table(content, path, {"kind": _text, **checks, **grid})
-        for key in ["name", *(("methods", "learning_rates") if network else ())]:
+        for key in ("methods", "learning_rates") if network else ():
             if not found.get(key):
                 self.refuse(path, f"[[base]] must have {key}")
+        for key in found.keys() & _OF_LAYERS if "module" in found else ():
+            self.refuse((*path, key), f"{key} must be left out: a module has its own layers")
         for key in ("datasets", "settings"):
             if not found.get(key, defaults[key]):
                 self.refuse(path, f"{key} must name at least one; got none here or at the top")
@@ -236,12 +274,12 @@ class _Reader:
             self.refuse(
                 (*path, "path"), f"path must be a file or folder that exists; {file} is not there"
             )
-        if file.suffix in (".csv", ".parquet") and "target" not in found:
+        if file.suffix.lower() in (".csv", ".parquet") and "target" not in found:
             self.refuse(
                 path,
                 f"[[dataset]] must have a target: the column of {found['path']} with the classes",
             )
-        return Dataset(found.get("name", ""), str(file), found.get("target"))
+        return Dataset(found["name"], str(file), found.get("target"))
 
     def setting(self, content: Any, path: Path_) -> Setting:
         found = self.table(
@@ -251,15 +289,18 @@ class _Reader:
         )
         if "transition" not in found:
             self.refuse(path, "[[setting]] must have a transition")
-        return Setting(found.get("name", ""), found["transition"], found.get("noise", 0.0))
+        transition, classes = found["transition"]
+        return Setting(found["name"], transition, found.get("noise", 0.0), classes)
 
-    def transition(self, given: Any) -> str | tuple[tuple[float, ...], ...]:
+    def transition(
+        self, given: Any
+    ) -> tuple[str | tuple[tuple[float, ...], ...], tuple[str, ...] | None]:
         if given in ("uniform", "weak", "strong"):
-            return str(given)
-        rows = given
+            return str(given), None
+        rows, classes = given, None
         if isinstance(given, str):
             try:
-                rows = read_matrix(self.folder / given).T
+                rows, classes = read_matrix(self.folder / given)
             except ValueError as error:
                 raise ValueError(
                     "'uniform', 'weak', 'strong', rows of numbers, or the path of a CSV file; "
@@ -269,7 +310,7 @@ class _Reader:
             T = transition.check(rows)
         except (ValueError, TypeError) as error:
             raise ValueError(f"a transition matrix: {error}") from error
-        return tuple(tuple(row) for row in T.tolist())
+        return tuple(tuple(row) for row in T.tolist()), None if classes is None else tuple(classes)
 
     def method(self, content: Any, path: Path_) -> Method:
         found = self.table(
@@ -284,7 +325,7 @@ class _Reader:
                 "criterion": _one_of("scel", "ure"),
             },
         )
-        name = found.get("name", "")
+        name = found["name"]
         if name in METHODS:
             self.refuse((*path, "name"), f"name must not be that of a method of ybar; got {name!r}")
         if "loss" not in found:
@@ -405,7 +446,7 @@ def _whole(low: int) -> Check:
 
 def _positive(given: Any) -> float:
     number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not number or not 0 < given < math.inf:
+    if not number or not 0 < given <= sys.float_info.max:
         raise ValueError(f"a number above 0; got {shown(given)}")
     return float(given)
 
@@ -508,6 +549,7 @@ def _find_method(given: Any, own: dict[str, Method]) -> Method:
     raise _unknown("methods", given, [*METHODS, *own])
 
 
+_OF_LAYERS = {"hidden_layer_sizes", "dropout", "input_dropout"}
 _FIELDS: dict[str, Check] = {
     "name": _text,
     "hidden_layer_sizes": _list_of(_whole(1), least=0, once=False),

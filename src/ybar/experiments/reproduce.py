@@ -9,7 +9,7 @@ import signal
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from .._extras import require
 from .._text import plain
@@ -59,9 +59,9 @@ def reproduce(source: str, options: Options) -> None:
     if options.run:
         named = dict.fromkeys(d for part in plan.parts for d in part.datasets)
         needed = [dataset for dataset in named if chosen.has(dataset)]
-        facts = {each: run.facts(each, download=not options.dry_run) for each in needed}
+        facts = {each: _facts(each, source, download=not options.dry_run) for each in needed}
         wanted = planning.only(plan, list(facts))
-        _check(wanted, facts)
+        _check(wanted, facts, source)
         jobs = [job for job in planning.jobs(wanted, facts) if chosen(job)]
     if options.dry_run:
         known: list[Entry] = []
@@ -127,32 +127,63 @@ class _Chosen:
         return all(own[name] in wanted for name, wanted in self.wanted.items())
 
 
-def _check(plan: Plan, facts: dict[Dataset, Facts]) -> None:
+def _facts(dataset: Dataset, source: str, *, download: bool) -> Facts:
+    """Return the facts of data; what is wrong with a plan's own is said with the line they are on.
+
+    What is wrong with files as such (OSError) is not the plan's.
+    """
+    try:
+        return run.facts(dataset, download=download)
+    except ValueError as error:
+        if dataset.path is None:
+            raise
+        where = plan_file.place(source, "dataset", dataset.name)
+        raise plan_file.PlanError(f"{where}: {error}") from error
+
+
+def _check(plan: Plan, facts: dict[Dataset, Facts], source: str) -> None:
     """Refuse what a plan asks of data that they cannot give."""
+
+    def refuse(path: tuple[str, ...], message: str) -> NoReturn:
+        raise plan_file.PlanError(f"{plan_file.place(source, *path)}: {message}")
+
     for part in plan.parts:
         for dataset in part.datasets:
             known = facts[dataset]
-            refused = f"data set {dataset.name!r} has {known.n_classes} classes"
             if known.n_classes < 2:
-                raise plan_file.PlanError(f"{refused}; a plan needs at least 2")
+                refuse(
+                    ("dataset", dataset.name),
+                    f"data set {dataset.name!r} has {known.n_classes} classes; a plan needs at "
+                    "least 2",
+                )
             n_training = known.n_rows - math.ceil(plan.validation_fraction * known.n_rows)
             if n_training < 2:
-                raise plan_file.PlanError(
+                refuse(
+                    ("validation_fraction",),
                     f"validation_fraction must leave rows to train on; {plan.validation_fraction} "
-                    f"of the {known.n_rows} rows of {dataset.name!r} leaves {n_training}"
+                    f"of the {known.n_rows} rows of {dataset.name!r} leaves {n_training}",
                 )
             if isinstance(part.base, Neighbors) and min(part.base.n_neighbors) > n_training:
-                raise plan_file.PlanError(
+                refuse(
+                    ("base", part.base.name, "n_neighbors"),
                     f"n_neighbors of base {part.base.name!r} must have values up to the rows to "
-                    f"train on; {dataset.name!r} has {n_training}"
+                    f"train on; {dataset.name!r} has {n_training}",
                 )
             for setting in part.settings:
-                T = setting.transition
-                if not isinstance(T, str) and len(T) != known.n_classes:
-                    raise plan_file.PlanError(
+                T, where = setting.transition, ("setting", setting.name, "transition")
+                if isinstance(T, str):
+                    continue
+                if len(T) != known.n_classes:
+                    refuse(
+                        where,
                         f"setting {setting.name!r} has a transition matrix of {len(T)} classes, "
-                        f"{refused}. Name the settings of each [[base]] apart"
+                        f"data set {dataset.name!r} has {known.n_classes}. Name the settings of "
+                        "each [[base]] apart",
                     )
+                try:
+                    run.matrix_of(setting, known.classes)
+                except ValueError as error:
+                    refuse(where, f"{error}. It is for data set {dataset.name!r}")
 
 
 def _run(

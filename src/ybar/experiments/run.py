@@ -42,7 +42,7 @@ _PATHS = re.compile(r"""(?<![\w:/])/(?:[^/\s'"]+/)+([^/\s'"]+)""")
 _ORDINARY = ("ure", "ure-nn", "ure-ga", "scl-nl", "scl-exp", "dm", "dm-unweighted")
 # What is known of published data without having them.
 PUBLISHED = {
-    name: Facts(sha256, 60_000, 784, 10)
+    name: Facts(sha256, 60_000, 784, tuple(map(str, datasets.REGISTRY[name].classes)))
     for name, sha256 in (
         ("mnist", "d3b60201899d400466b02a4ae8111406dcc74a0cb1e99655bfae939accce07ff"),
         ("fashion-mnist", "a9ba6e0004f489b24c0f0344f14dba3588db4217061f7439624809a5b6243273"),
@@ -88,7 +88,7 @@ class Trial(NamedTuple):
 
 
 def load(dataset: Dataset) -> Bunch:
-    """Return the data of a plan, their features as an array of numbers."""
+    """Return the data of a plan, their features as rows of numbers; of images, their pixels."""
     found = datasets.load(dataset.path or dataset.name, target=dataset.target)
     for name in ("X_train", "X_test"):
         X = np.asarray(found[name])
@@ -102,7 +102,7 @@ def load(dataset: Dataset) -> Bunch:
                 f"data set {dataset.name!r} must have finite features; {name} has missing or "
                 "infinite ones. Fill them in first"
             )
-        found[name] = np.ascontiguousarray(X)
+        found[name] = np.ascontiguousarray(X.reshape(len(X), math.prod(X.shape[1:])))
     return found
 
 
@@ -113,7 +113,7 @@ def facts(dataset: Dataset, *, download: bool = True) -> Facts:
         return published
     data = load(dataset)
     n_rows, n_features = data.X_train.shape
-    return Facts(sha256(data), n_rows, n_features, len(data.classes))
+    return Facts(sha256(data), n_rows, n_features, tuple(map(str, data.classes)))
 
 
 def sha256(data: Bunch) -> str:
@@ -150,11 +150,25 @@ def draw(data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction
         }
         T = makers[setting.transition]()
     else:
-        T = transition.check(setting.transition, n_classes, name=f"transition of {setting.name}")
+        T = matrix_of(setting, tuple(map(str, data.classes)))
     y_comp = labels.draw(data.y_train, transition.with_uniform_noise(T, setting.noise), rng)
     order = rng.permutation(len(y_comp))
     n_held_out = math.ceil(validation_fraction * len(y_comp))
     return Trial(T, y_comp, np.sort(order[n_held_out:]), np.sort(order[:n_held_out]))
+
+
+def matrix_of(setting: Setting, classes: Sequence[str]) -> FloatArray:
+    """Return the matrix that a setting brings, its rows and columns in the order of the data's."""
+    T = transition.check(setting.transition, len(classes), name=f"transition of {setting.name}")
+    if setting.classes is None:
+        return T
+    if set(setting.classes) != set(classes):
+        raise ValueError(
+            f"transition of {setting.name} must name the classes {', '.join(classes[:20])}; it "
+            f"names {', '.join(setting.classes[:20])}"
+        )
+    order = [setting.classes.index(name) for name in classes]
+    return T[np.ix_(order, order)]
 
 
 def run(job: Job, tell: Tell = lambda _: None) -> list[Outcome]:
@@ -290,7 +304,8 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
 
     def make(those: Sequence[Run]) -> Dense | Module:
         if base.module is not None:
-            return Module(find_function(base.module), job.trial, torch.device("cpu"))
+            build = find_function(base.module, job.module_sha256)
+            return Module(build, job.trial, torch.device("cpu"))
         return Dense(
             sizes,
             [job.trial] * len(those),

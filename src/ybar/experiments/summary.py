@@ -83,7 +83,7 @@ def page(
 
 def _planned(plan: Plan) -> dict[str, str]:
     """Return the base of each run of a plan; those that parts share are there once."""
-    any_data = {d: Facts("", 0, 0, 1) for part in plan.parts for d in part.datasets}
+    any_data = {d: Facts("", 0, 0, ("",)) for part in plan.parts for d in part.datasets}
     return {
         _without_data(config(job, training)): job.base.name
         for job in jobs(plan, any_data)

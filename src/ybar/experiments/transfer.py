@@ -112,7 +112,7 @@ def _csv(entries: Sequence[Entry], curves: Curves) -> str:
     drawn = sorted({name for own in curves.values() for name in own})
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    own = ["hash", *_NAMES, "cause", "seconds", "finished", *figures]
+    own = ["hash", *_NAMES, "cause", "seconds", "finished", *map(_cell, figures)]
     writer.writerow([*own, "config", "versions", "traceback", *(_CURVE + name for name in drawn)])
     for entry in entries:
         names = [_cell(entry.config.get(name)) for name in _NAMES]
@@ -122,7 +122,7 @@ def _csv(entries: Sequence[Entry], curves: Curves) -> str:
                 *names,
                 _cell(entry.cause),
                 _cell(round(entry.seconds, 2)),
-                entry.finished,
+                _cell(entry.finished),
                 *(_cell(entry.figures.get(name)) for name in figures),
                 json.dumps(entry.config, sort_keys=True, separators=(",", ":")),
                 json.dumps(entry.versions, sort_keys=True, separators=(",", ":")),
@@ -165,10 +165,14 @@ def _of_cells(row: dict[str, str]) -> Entry:
         json.loads(row["config"]),
         text.from_spreadsheet(row["cause"]) or None,
         text.from_spreadsheet(row["traceback"]) or None,
-        {name: float(cell) for name, cell in filled.items() if not name.startswith(_CURVE)},
+        {
+            text.from_spreadsheet(name): float(cell)
+            for name, cell in filled.items()
+            if not name.startswith(_CURVE)
+        },
         {name: np.array(cell.split(), np.float64) for name, cell in curves.items()},
         float(row["seconds"] or math.nan),
-        row["finished"],
+        text.from_spreadsheet(row["finished"]),
         json.loads(row["versions"]),
     )
 

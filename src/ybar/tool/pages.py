@@ -24,7 +24,19 @@ from . import evaluate, predict
 from .model import TableClassifier
 from .pictures import square
 
-LEDGERS = (".sqlite", ".csv", ".parquet")
+_LEDGERS = (".sqlite", ".csv", ".parquet")
+_SQLITE = b"SQLite format 3\0"
+
+
+def is_ledger(source: str) -> bool:
+    """Tell whether a file is a ledger, by whatever name, or is called like an export of one."""
+    path = Path(source)
+    if path.suffix in _LEDGERS:
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def of_model(request: evaluate.Request, data: str | None, output: Path) -> None:
