@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,31 @@ def test_cpe_knn_agrees_with_the_paper_in_every_column(built):
     for cell in rows["CPE-KNN"]:
         assert cell.n == cell.of == 5
         assert cell.differs is False
+
+
+def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "choices"))
+    asked = plan_file.read(ROOT / "benchmarks" / "choices" / "choices.toml")
+    runs = transfer.read(ROOT / "results" / "choices" / "runs.csv")
+    table = {table.name: table for table in tables.build(runs, asked)}["linear-clean"]
+    said = " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
+    agree = {}
+    for label, cells in table.rows:
+        papers = (published.figures()["linear", "linear", "URE-GA", *c] for c in table.columns)
+        compared = [replace(c, paper=p).differs for c, p in zip(cells, papers, strict=True)]
+        assert None not in compared
+        agree[label.removeprefix("URE-GA, ")] = compared.count(False)
+    factor, split, ours = (
+        agree[name]
+        for name in (
+            "ascent weighted by the labels of a batch",
+            "risk split by complementary label",
+            "URE-GA",
+        )
+    )
+    assert f"agrees in {factor} of the 9 columns" in said
+    assert f"that split the risk by complementary label in {split}" in said
+    assert f"ours in {ours}" in said
 
 
 @pytest.fixture(scope="module")
