@@ -67,7 +67,7 @@ def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(monkeypatch):
         )
     )
     assert f"agrees in {factor} of the 9 columns" in said
-    assert f"that split the risk by complementary label in {split}" in said
+    assert f"one with the risk split by complementary label in {split}" in said
     assert f"ours in {ours}" in said
 
 
