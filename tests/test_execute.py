@@ -246,8 +246,9 @@ def test_a_run_that_raises_or_is_not_finite_is_recorded_with_its_cause(unruly, l
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_workers_that_are_killed_are_replaced(unruly, ledger):
+    (job,) = unruly("dies", "dies_once", rates=[1e-2])
     with execute.processes(2) as pool:
-        execute.sweep(unruly("dies", "dies_once", rates=[1e-2]), ledger, pool)
+        execute.sweep(plan.parted(job, 1), ledger, pool)
     found = {(e.config["method"], e.cause is None) for e in ledger.entries()}
     assert found == {("cpe-f", True), ("scl-nl", True), ("dies_once", True), ("dies", False)}
     (cause,) = {e.cause for e in ledger.entries() if e.cause is not None}
