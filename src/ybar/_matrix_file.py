@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
+
+import numpy as np
 
 from . import transition
 from ._checks import shown
@@ -63,6 +66,21 @@ def read_matrix(source: str | Path | TextIO, path: str | None = None) -> Matrix:
     if names is not None and len(names) != len(T):
         raise MatrixError(f"{path} has {len(T)} rows, but names {len(names)} classes")
     return Matrix(T, names)
+
+
+def in_order(
+    T: FloatArray, named: Sequence[str] | None, classes: Sequence[str], path: str
+) -> FloatArray:
+    """Return a matrix with its rows and columns, where they are named, in the order of classes."""
+    if named is None:
+        return T
+    if set(named) != set(classes):
+        raise MatrixError(
+            f"{path} must name the classes {', '.join(classes[:20])}; it names "
+            f"{', '.join(named[:20])}"
+        )
+    order = [named.index(name) for name in classes]
+    return T[np.ix_(order, order)]
 
 
 def _without_names(

@@ -289,8 +289,8 @@ def find_function(reference: str, source: str | None = None) -> Callable[..., An
 
 def module_sha256(base: Base) -> str | None:
     """Return the sha256 of the file of a base's module as it is now, None where it has none."""
-    own = isinstance(base, Network) and base.module is not None
-    return _source(base.module) if own else None  # type: ignore[union-attr,arg-type]
+    module = base.module if isinstance(base, Network) else None
+    return None if module is None else _source(module)
 
 
 def _source(reference: str) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .. import datasets, decode, labels, transition
+from .._matrix_file import in_order
 from .._typing import AnyArray, FloatArray, IntArray
 from .plan import (
     Boosting,
@@ -159,16 +160,9 @@ def draw(data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction
 
 def matrix_of(setting: Setting, classes: Sequence[str]) -> FloatArray:
     """Return the matrix that a setting brings, its rows and columns in the order of the data's."""
-    T = transition.check(setting.transition, len(classes), name=f"transition of {setting.name}")
-    if setting.classes is None:
-        return T
-    if set(setting.classes) != set(classes):
-        raise ValueError(
-            f"transition of {setting.name} must name the classes {', '.join(classes[:20])}; it "
-            f"names {', '.join(setting.classes[:20])}"
-        )
-    order = [setting.classes.index(name) for name in classes]
-    return T[np.ix_(order, order)]
+    name = f"transition of {setting.name}"
+    T = transition.check(setting.transition, len(classes), name=name)
+    return in_order(T, setting.classes, classes, name)
 
 
 def run(job: Job, tell: Tell = lambda _: None) -> list[Outcome]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import transition
 from .._checks import shown
-from .._matrix_file import read_matrix
+from .._matrix_file import in_order, read_matrix
 from .._typing import AnyArray, BoolArray, FloatArray
 from .files import DataError
 
@@ -204,15 +204,7 @@ def matrix_for(
             f"{given} must have a row for each of the {n_classes} classes "
             f"{', '.join(y_comp.classes[:20])}; it has {len(T)}. {what_to_do}"
         )
-    if names is not None:
-        if set(names) != set(y_comp.classes):
-            raise DataError(
-                f"{given} must name the classes {', '.join(y_comp.classes[:20])}; it names "
-                f"{', '.join(names[:20])}"
-            )
-        order = [names.index(name) for name in y_comp.classes]
-        T = T[np.ix_(order, order)]
-    return T, f"from {Path(given).name}"
+    return in_order(T, names, y_comp.classes, given), f"from {Path(given).name}"
 
 
 def _estimated(column: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:
