@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import unittest
+
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    estimator_checks_generator,
+    parametrize_with_checks,
+)
 
 from ybar import (
     ComplementaryNetClassifier,
@@ -57,20 +62,27 @@ def expected_failures(estimator):
     return {}
 
 
+# It needs an environment variable of SciPy's.
+LEFT_OUT = {"check_array_api_input"}
+
+
+def name_of(check):
+    return check.func.__name__
+
+
 @parametrize_with_checks(CLASSIFIERS, expected_failed_checks=expected_failures)
 def test_scikit_learns_common_checks(estimator, check):
-    check(estimator)
+    # That an explained failure is one still is seen to by xfail_strict.
+    try:
+        check(estimator)
+    except unittest.SkipTest as skipped:
+        assert name_of(check) in LEFT_OUT, skipped  # noqa: PT017
+        raise
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: type(e).__name__)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_at_least_fifty_checks_pass_and_only_the_explained_ones_fail(estimator):
-    explained = expected_failures(estimator)
-    results = check_estimator(estimator, expected_failed_checks=explained, on_fail=None)
-    status = [(r["check_name"], r["status"]) for r in results]
-    assert sum(s == "passed" for _, s in status) >= 50
-    assert {name for name, s in status if s == "xfail"} == set(explained)
-    # The only check left out is the one that needs an environment variable of SciPy's.
-    assert {name for name, s in status if s == "skipped"} <= {"check_array_api_input"}
-    assert not [name for name, s in status if s == "failed"]
+def test_at_least_fifty_checks_must_pass(estimator):
+    names = [name_of(check) for _, check in estimator_checks_generator(estimator)]
+    explained = set(expected_failures(estimator))
+    assert explained <= set(names)
+    assert sum(name not in explained | LEFT_OUT for name in names) >= 50
