@@ -194,6 +194,54 @@ def test_a_run_that_kills_its_worker_each_time_is_recorded_and_the_others_finish
     assert failed.cause == "the worker died 3 times: ended by SIGKILL"
 
 
+class OneProcess(Here):
+    """A worker with several threads: one job that ends it takes the others along."""
+
+    def __init__(self, killer):
+        super().__init__(width=2)
+        self.killer = killer
+
+    def finished(self, tell):
+        if self.killer in self.waiting:
+            died, self.waiting = self.waiting, []
+            return [(job, Died("the cluster lost the workers it ran on")) for job in died]
+        return super().finished(tell)
+
+
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_a_run_that_ends_its_worker_does_not_take_its_neighbours_along(jobs, ledger, at):
+    one_by_one = plan.parted(jobs[-1], 1)[:5]
+    execute.sweep(one_by_one, ledger, OneProcess(one_by_one[at]))
+    (failed,) = [entry for entry in ledger.entries() if entry.cause is not None]
+    assert failed.hash == plan.hashes(one_by_one[at])[0]
+    assert len(ledger.hashes()) == len(one_by_one)
+
+
+def test_what_ends_beside_an_error_of_the_machine_is_recorded(jobs, ledger, monkeypatch):
+    bad, good = replace(jobs[0], data_sha256="f" * 64), jobs[1]
+
+    def wait(connections, _):
+        """Have both speak at once: that they are ready, then how it ended."""
+        if len(connections) < 2:
+            return []
+        while not all(connection.poll(0.1) for connection in connections):
+            pass
+        return connections
+
+    with execute.processes(2) as pool:
+        monkeypatch.setattr(execute, "wait", wait)
+        with pytest.raises(execute.ExecutionError, match="must be the one planned with"):
+            execute.sweep([bad, good], ledger, pool)
+    assert set(ledger.hashes()) == set(plan.hashes(good))
+
+
+def test_another_ybar_on_a_worker_is_refused(jobs):
+    own = run.versions()["source"]
+    assert run.run(jobs[0], source=own)[0].cause is None
+    with pytest.raises(ImportError, match=rf"planned with.* abc…; this worker has {own}…"):
+        run.run(jobs[0], source="abc")
+
+
 @pytest.fixture
 def unruly(tmp_path, monkeypatch):
     """A plan with methods that go wrong in every way, beside two that do not."""

@@ -281,6 +281,49 @@ def test_rows_made_by_hand_are_refused(ledger, tmp_path, config):
     assert ledger.hashes() == {}
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("how", None),
+        ("trial", "0"),
+        ("noise", "much"),
+        ("transition", 3),
+        ("learning_rate", "fast"),
+        ("figures", {"last.scel": "low"}),
+        ("versions", {"ybar": 1}),
+    ],
+)
+def test_runs_that_would_break_later_commands_are_refused(ledger, tmp_path, part, value):
+    made = entry()
+    if part in ("figures", "versions"):
+        made = replace(made, **{part: value})
+    else:
+        config = {**made.config, part: value}
+        made = replace(made, config=config, hash=plan.hash_of(config))
+    with Ledger(tmp_path / "other.sqlite") as other:
+        other.record([made])
+    with pytest.raises(LedgerError, match="no proper configuration or figures"):
+        transfer.merge(ledger, tmp_path / "other.sqlite")
+    assert ledger.hashes() == {}
+
+
+def test_locks_of_the_dead_are_cleared_up_and_those_of_the_living_stay(ledger):
+    dead, young, foreign = (
+        ledger.path.with_name(name)
+        for name in (f"{ledger.path.name}.a.lock", f"{ledger.path.name}.b.lock", "other.lock")
+    )
+    for file in (dead, young, foreign):
+        file.touch()
+    for file in (dead, foreign):
+        os.utime(file, (0, 0))
+    with Ledger(ledger.path) as living:
+        living.claim(["x"])
+        lock = ledger.path.with_name(living.owner)
+        os.utime(lock, (0, 0))
+        ledger.claim(["x"])
+        assert [f.exists() for f in (dead, young, foreign, lock)] == [False, True, True, True]
+
+
 def test_a_read_only_ledger_is_one_clear_error(ledger):
     ledger._connection.execute("PRAGMA query_only = 1")
     with pytest.raises(LedgerError, match="read-only"):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -237,6 +238,11 @@ REFUSED = [
     ("[[method]]\nname = 'm'\nloss = 'math:sin'\ndecoder = 'L1'\n", 4, "decoder must be"),
     ("[[method]]\nname = 'm'\nloss = 'math:sin'\ncriterion = 'accuracy'\n", 4, "'scel' or 'ure'"),
     ("[[method]]\nname = 'm'\nloss = 'math:sin'\nestimates = 'x'\n", 4, "'p' or 'q'"),
+    (
+        GRID + BASE.replace('"cpe-f"', '"cpe-f",\n"ure-ga"') + "true_labels = true\n",
+        7,
+        "methods must be of fwd, cpe-i, cpe-f, cpe-t, cpe-n or your own where true_labels is true",
+    ),
     (GRID + TREES + "method = 'fwd'\n", 6, "method must be 'cpe-i' or 'cpe-f'; got 'fwd'"),
     (GRID + TREES + "min_data_in_leaf = 0\n", 6, "min_data_in_leaf must be"),
     (GRID + TREES + "feature_fraction = 0\n", 6, "a number above 0, to 1; got 0"),
@@ -383,7 +389,9 @@ def test_a_plan_may_change_the_recipe_and_the_network():
     true_labels = true
     told_noise = true
     """
+    path = [*sys.path]
     read = parse(text)
+    assert sys.path == path  # modules of a plan that lies nowhere are installed ones
     facts = {Dataset("digits"): run.facts(Dataset("digits"))}
     of_cnn, of_ceiling = plan.jobs(read, facts)
     how = plan.config(of_cnn, of_cnn.trainings[0])["how"]

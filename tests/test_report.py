@@ -401,6 +401,16 @@ def test_the_summary_counts_the_plans_runs_only():
     ]
 
 
+def test_runs_on_data_as_they_were_are_not_counted():
+    entries = entries_of(SMALL)
+    before = [
+        replace(entry, hash=f"{i}", config={**entry.config, "data_sha256": "old"}, finished="2000")
+        for i, entry in enumerate(entries)
+    ]
+    figures, _ = summarise(SMALL, [*before, *entries]).sections[0].blocks
+    assert figures.figures[0] == ("32", "of 32 runs recorded")
+
+
 def sections(page):
     return {section.title: section.blocks for section in page.sections}
 

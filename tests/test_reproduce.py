@@ -206,6 +206,40 @@ def test_a_run_that_failed_is_marked_and_said(unbroken, folder):
     assert "2 runs failed" in (results / "report.html").read_text()
 
 
+def test_dry_run_counts_what_will_be_merged_and_what_is_tried_again(unbroken, folder):
+    with sqlite3.connect(unbroken[0] / "mine.sqlite") as source:
+        copy = sqlite3.connect(folder / "other.sqlite")
+        source.backup(copy)
+    copy.execute("UPDATE run SET cause = 'it broke', figures = '{}' WHERE base = 'knn'")
+    copy.commit()
+    copy.close()
+    asked = ["reproduce", "mine.toml", "--dry-run", "--merge", "other.sqlite"]
+    _, out, _ = ran(*asked, cwd=folder)
+    assert f"In the ledger: {N_RUNS}. To run: 0" in out
+    _, out, _ = ran(*asked, "--retry-failed", cwd=folder)
+    assert f"In the ledger: {N_RUNS - 4}. To run: 4" in out
+    assert not (folder / "mine.sqlite").exists()
+
+
+@pytest.mark.parametrize(("base", "module"), [("linear", "torch"), ("trees", "lightgbm")])
+def test_what_a_plan_needs_is_named_before_anything_is_run(
+    folder, base, module, capsys, monkeypatch
+):
+    from ybar import cli
+
+    extra = {"torch": "torch", "lightgbm": "boosting"}[module]
+    (folder / "mine.toml").write_text(PLAN + '[[base]]\nname = "trees"\nkind = "gbdt"\n')
+    monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, module, None)
+    command = ["ybar", "reproduce", "mine.toml", "--base", "knn", "--base", base]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    assert f'pip install "ybar[{extra}]"' in capsys.readouterr().err
+    assert rows(folder / "mine.sqlite") == []
+
+
 def test_a_cell_of_which_all_runs_failed_is_marked_too(unbroken, folder):
     with sqlite3.connect(unbroken[0] / "mine.sqlite") as source:
         copy = sqlite3.connect(folder / "mine.sqlite")
@@ -350,6 +384,11 @@ WRONG = {
     "unknown data set": (["mine.toml", "--dataset", "x"], 2, "--dataset must be one of"),
     "unknown setting": (["mine.toml", "--setting", "x"], 2, "--setting must be one of"),
     "unknown trial": (["mine.toml", "--trial", "2"], 2, "--trial must be one of the plan's: 0, 1"),
+    "what no base has": (
+        ["apart.toml", "--base", "knn", "--setting", "noise-0.2"],
+        2,
+        "--setting, --base must together name runs of the plan",
+    ),
     "unknown epoch": (["mine.toml", "--epoch", "first"], 2, "--epoch"),
     "a wrong plan": (["wrong.toml"], 2, "wrong.toml, line 2: unknown key 'trails'"),
     "a plan that is none": (["data.npz"], 2, "text in UTF-8"),
@@ -379,7 +418,7 @@ WRONG = {
 SEEN_WHEN_RUNNING = {
     *("no scheduler", "no address", "a ledger where none may be", "a ledger in no folder"),
     *("T of other data", "data that are words", "data with gaps", "one class"),
-    *("nothing to train on", "T of other classes", "too few rows for KNN"),
+    *("nothing to train on", "T of other classes", "too few rows for KNN", "what no base has"),
 }
 
 
@@ -403,6 +442,9 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, m
     (folder / "names.toml").write_text(
         PLAN.replace('settings = ["strong", "noise-0.2"]\n', "")
         + '[[setting]]\nname = "s"\ntransition = "T.csv"\n'
+    )
+    (folder / "apart.toml").write_text(
+        PLAN.replace("n_neighbors = [10, 40]", 'n_neighbors = [10]\nsettings = ["strong"]')
     )
     (folder / "far.toml").write_text(PLAN.replace("[10, 40]", "[9999]"))
     for name, X, y in (

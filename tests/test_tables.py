@@ -318,6 +318,13 @@ def test_published_figures_stand_only_beside_the_papers_protocol(paper, base, ch
     assert sum(cell.paper is not None for cell in cells) == kept
 
 
+def test_trees_that_all_run_to_their_end_are_the_papers_protocol(paper):
+    (part,) = [p for p in paper.parts if p.base.name == "gbdt"]
+    to_the_end = replace(part, base=replace(part.base, early_stopping=False))
+    changed = replace(paper, parts=(to_the_end,))
+    assert tables.agreement(tables.build([], changed)).published == 18
+
+
 def test_another_share_held_out_is_another_protocol(paper):
     built = tables.build([], replace(paper, validation_fraction=0.2))
     assert tables.agreement(built).published == 0

@@ -1,9 +1,10 @@
 """Import an optional dependency, or say which pip line brings it."""
 
 import importlib
+import importlib.util
 from types import ModuleType
 
-__all__ = ["require"]
+__all__ = ["expect", "require"]
 
 
 def require(module: str, extra: str, what: str) -> ModuleType:
@@ -32,8 +33,18 @@ def require(module: str, extra: str, what: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        package = module.partition(".")[0]
-        raise ImportError(
-            f'{what} needs {package}, which is not installed: pip install "ybar[{extra}]"',
-            name=package,
-        ) from error
+        raise _missing(module, extra, what) from error
+
+
+def expect(module: str, extra: str, what: str) -> None:
+    """Refuse as `require` does, without importing what is there."""
+    if importlib.util.find_spec(module) is None:
+        raise _missing(module, extra, what)
+
+
+def _missing(module: str, extra: str, what: str) -> ImportError:
+    package = module.partition(".")[0]
+    return ImportError(
+        f'{what} needs {package}, which is not installed: pip install "ybar[{extra}]"',
+        name=package,
+    )

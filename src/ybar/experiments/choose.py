@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .ledger import Entry
 from .plan import (
@@ -20,12 +20,44 @@ from .plan import (
     Setting,
     config,
     hash_of,
+    jobs,
     module_sha256,
     training_of,
 )
 
 EPOCHS = ("last", "best")
 URES = ("given", "uniform")
+
+
+def planned(plan: Plan) -> dict[str, str]:
+    """Return the base of each run of a plan, by its name whatever version of the data it is of.
+
+    Runs that parts share are there once.
+    """
+    any_data = {d: Facts("", 0, 0, ("",)) for part in plan.parts for d in part.datasets}
+    return {
+        _without_data(config(job, training)): job.base.name
+        for job in jobs(plan, any_data)
+        for training in job.trainings
+    }
+
+
+def of_plan(
+    entries: Iterable[Entry], plan: Plan, facts: Mapping[Dataset, Facts] | None = None
+) -> list[Entry]:
+    """Return the runs of a plan, on the data that its tables are of."""
+    entries, wanted = list(entries), planned(plan)
+    versions = {d.name: sha256 for d, sha256 in Runs(entries, plan, facts).versions.items()}
+    return [
+        entry
+        for entry in entries
+        if versions.get(entry.config["dataset"]) == entry.config["data_sha256"]
+        and _without_data(entry.config) in wanted
+    ]
+
+
+def _without_data(configuration: Mapping[str, Any]) -> str:
+    return hash_of({**configuration, "data_sha256": ""})
 
 
 class Rule(NamedTuple):
@@ -77,9 +109,9 @@ class Runs:
     ) -> None:
         self.plan = plan
         self._entries = {entry.hash: entry for entry in entries}
-        self._sha256 = {dataset: known.sha256 for dataset, known in (facts or {}).items()}
+        self.versions = {dataset: known.sha256 for dataset, known in (facts or {}).items()}
         for dataset in dict.fromkeys(d for part in plan.parts for d in part.datasets):
-            if dataset not in self._sha256:
+            if dataset not in self.versions:
                 self._find_sha256(dataset)
         self._hash = functools.cache(hash_of_run)
 
@@ -87,7 +119,7 @@ class Runs:
         entries = [e for e in self._entries.values() if e.config["dataset"] == dataset.name]
         if entries:
             last = max(entries, key=lambda entry: entry.finished)
-            self._sha256[dataset] = last.config["data_sha256"]
+            self.versions[dataset] = last.config["data_sha256"]
 
     def choose(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int, rule: Rule
@@ -97,7 +129,7 @@ class Runs:
         All learning rates must have come to an end: a choice out of some would be another one. Of
         two with the same loss the first in the plan counts.
         """
-        if dataset not in self._sha256:
+        if dataset not in self.versions:
             return None
         loss, accuracy = rule.names(part, method)
         candidates = []
@@ -116,7 +148,7 @@ class Runs:
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
     ) -> int:
         """Return how many runs that have come to an end failed, and can be no choice."""
-        if dataset not in self._sha256:
+        if dataset not in self.versions:
             return 0
         names = rule.names(part, method)
         return sum(
@@ -131,7 +163,7 @@ class Runs:
         """Return the run of each learning rate, None where it has not come to an end."""
         job = Job(
             dataset,
-            self._sha256[dataset],
+            self.versions[dataset],
             setting,
             trial,
             part.base,

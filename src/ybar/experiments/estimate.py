@@ -33,7 +33,7 @@ def cost(entries: Iterable[Entry], facts: Mapping[Dataset, Facts]) -> Cost:
     """
     seen: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
     for entry in entries:
-        if entry.cause is None:
+        if entry.cause is None and entry.seconds > 0:  # not every export knows
             seen[_key(entry.config)].append(entry.seconds)
 
     def seconds(job: Job) -> float:

@@ -88,24 +88,29 @@ def sweep(
     Notes
     -----
     A job whose worker died is tried again, three times in all; one of several runs then in two
-    parts (whose sums round otherwise), one of a single run is recorded as failed. Runs that another
-    sweep has claimed are left to it, and taken over should it die. Ctrl-C passes through: what was
-    recorded stays.
+    parts (whose sums round otherwise), one of a single run is recorded as failed. Jobs that have
+    their last try are tried one at a time: where jobs share a process, as on a worker with several
+    threads, one that ends it takes the others along. Runs that another sweep has claimed are left
+    to it, and taken over should it die. Ctrl-C passes through: what was recorded stays.
     """
     known = ledger.hashes()
     todo = collections.deque(job for job in jobs if set(plan.hashes(job)) - known.keys())
+    doubtful: collections.deque[Job] = collections.deque()
     theirs: list[Job] = []
     attempts: collections.Counter[Job] = collections.Counter()
     under_way = 0
-    while todo or under_way or theirs:
-        while todo and pool.free() > 0:
-            mine, others = _claim(ledger, todo.popleft())
+    last_try: Job | None = None
+    while todo or doubtful or under_way or theirs:
+        while (todo or (doubtful and last_try is None)) and pool.free() > 0:
+            tries = bool(doubtful) and last_try is None
+            mine, others = _claim(ledger, (doubtful if tries else todo).popleft())
             theirs += others
             for job in mine:
                 pool.submit(job)
                 under_way += 1
+                last_try = job if tries else last_try
         if not under_way:
-            if todo:  # and nobody to do it
+            if todo or doubtful:  # and nobody to do it
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
             elif theirs:
                 # All that is left is another sweep's: see whether it is done, or dead.
@@ -115,10 +120,11 @@ def sweep(
             continue
         for job, result in pool.finished(lambda job, share: tell(job, share, None)):
             under_way -= 1
+            last_try = None if job == last_try else last_try
             if isinstance(result, Died):
                 attempts[job] += 1
                 if attempts[job] < _ATTEMPTS:
-                    todo.appendleft(job)
+                    (doubtful if attempts[job] == _ATTEMPTS - 1 else todo).appendleft(job)
                     continue
                 if len(job.trainings) > 1:
                     todo.extendleft(plan.parted(job, (len(job.trainings) + 1) // 2))
@@ -171,8 +177,11 @@ class _Processes:
         self.n = n
         self.workers: list[_Worker] = []
         self.died_at_start = 0
+        self.broken = ""
 
     def free(self) -> int:
+        if self.broken:
+            return 0
         return self.n - sum(worker.job is not None for worker in self.workers)
 
     def submit(self, job: Job) -> None:
@@ -180,7 +189,7 @@ class _Processes:
         worker = idle[0] if idle else self._start()
         worker.job = job
         with contextlib.suppress(BrokenPipeError):  # it died idle: `finished` sees to it
-            worker.connection.send(job)
+            worker.connection.send((job, run.versions()["source"]))
 
     def _start(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
@@ -210,19 +219,22 @@ class _Processes:
                 self.died_at_start += not worker.ready
                 killed = (worker.process.exitcode or 0) < 0
                 if not worker.ready and (not killed or self.died_at_start >= _ATTEMPTS):
-                    raise ExecutionError(
+                    self.broken = (
                         f"a worker process {ended} before it took a job; what it said is above"
-                    ) from None
-                found.append((job, Died(ended)))
+                    )
+                else:
+                    found.append((job, Died(ended)))
                 continue
             worker.ready, self.died_at_start = True, 0
             if isinstance(message, str):
-                raise ExecutionError(message)
-            if isinstance(message, float):
+                self.broken = message
+            elif isinstance(message, float):
                 tell(job, message)
             else:
                 worker.job = None
                 found.append((job, message))
+        if self.broken and not found:  # what has ended well is recorded first
+            raise ExecutionError(self.broken)
         return found
 
     def close(self) -> None:
@@ -241,7 +253,7 @@ def _work(connection: Connection) -> None:
     connection.send(0.0)
     while True:
         try:
-            job = connection.recv()
+            job, source = connection.recv()
         except EOFError:
             return
         last = 0.0
@@ -253,9 +265,9 @@ def _work(connection: Connection) -> None:
                 connection.send(float(share))
 
         try:
-            connection.send(run.run(job, tell))
+            connection.send(run.run(job, tell, source=source))
         except Exception as error:  # of the machine: those of runs are recorded
-            connection.send(" ".join(str(error).split()))
+            connection.send(" ".join(str(error).split()) or type(error).__name__)
 
 
 def _end_with_parent() -> None:
@@ -333,6 +345,7 @@ class _Cluster:
                 f"{address} ({error}). Start one with: dask scheduler"
             ) from error
         self.jobs: dict[Any, Job] = {}
+        self.broken = ""
 
     def free(self) -> int:
         threads = int(sum(self._asked(self.client.ncores).values()))
@@ -348,7 +361,7 @@ class _Cluster:
                 "goes on"
             )
         # No more than there are threads: a job that waits behind another dies with it.
-        return threads - len(self.jobs)
+        return 0 if self.broken else threads - len(self.jobs)
 
     def _asked(self, question: Callable[..., Any], *given: Any, **how: Any) -> Any:
         """Ask the scheduler something."""
@@ -363,7 +376,8 @@ class _Cluster:
             ) from error
 
     def submit(self, job: Job) -> None:
-        self.jobs[self.client.submit(run.run, job, pure=False)] = job
+        source = run.versions()["source"]
+        self.jobs[self.client.submit(run.run, job, source=source, pure=False)] = job
 
     def finished(self, tell: Callable[[Job, float], Any]) -> list[Result]:  # noqa: ARG002
         self.free()
@@ -382,11 +396,14 @@ class _Cluster:
                 continue
             error = self._asked(future.exception) if future.status == "error" else None
             if not isinstance(error, self.distributed.KilledWorker):
-                raise ExecutionError(
+                self.broken = (
                     f"a worker of the cluster could not run a job ({error or future.status}). "
                     "All workers need the same ybar, with its extras, and the same data"
                 )
+                continue
             found.append((job, Died("the cluster lost the workers it ran on")))
+        if self.broken and not found:  # what has ended well is recorded first
+            raise ExecutionError(self.broken)
         return found
 
     def close(self) -> None:

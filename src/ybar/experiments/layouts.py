@@ -57,7 +57,7 @@ def layouts(plan: Plan) -> Iterable[Layout]:
         "traditional",
         "CPE with traditional models",
         [
-            Row(m.label, m.label, part, replace(m, decoder="l1", criterion="scel"))
+            Row(m.label, m.label, part, m)
             for part in plan.parts
             if part not in networks
             for m in part.methods

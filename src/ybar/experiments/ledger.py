@@ -12,6 +12,7 @@ import io
 import json
 import os
 import sqlite3
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -299,6 +300,16 @@ class Ledger:
                     f"cannot ({error.strerror})"
                 ) from error
             _lock(self._lock)
+            self._clear_up()
+
+    def _clear_up(self) -> None:
+        """Take away the locks of the dead; one just made may not be held yet."""
+        start, now = f"{self.path.name}.", time.time()
+        for file in self._folder("").iterdir():
+            if file.name.startswith(start) and file.suffix == ".lock":
+                with contextlib.suppress(OSError):
+                    if now - file.stat().st_mtime > _PATIENCE:
+                        self._lives(file.name)
 
     def _lives(self, owner: str) -> bool:
         """Tell whether the sweep that made a claim still holds its lock."""

@@ -63,21 +63,13 @@ def write(
     epoch : {"last", "best"}
         Which epoch the tables take.
     """
-    if facts:  # of data that have changed, only what was run on them as they are
-        versions = {dataset.name: known.sha256 for dataset, known in facts.items()}
-        entries = [e for e in entries if _of_data(e, versions)]
     try:
-        return _write(entries, plan, folder, facts, epoch)
+        return _write(choose.of_plan(entries, plan, facts), plan, folder, facts, epoch)
     except OSError as error:
         raise OSError(
             f"output {folder} could not be written to ({error.strerror or error}). All runs are "
             "in the ledger: make room, and say --no-run"
         ) from error
-
-
-def _of_data(entry: Entry, versions: Mapping[str, str]) -> bool:
-    sha256 = entry.config["data_sha256"]
-    return bool(versions.get(entry.config["dataset"], sha256) == sha256)
 
 
 def _write(

@@ -132,14 +132,15 @@ def parse(text: str, name: str = "plan", folder: Path | None = None) -> Plan:
         line = where.removeprefix("line ").partition(",")[0]
         line = line if line.isdigit() else str(text.count("\n") + 1)
         raise PlanError(f"{name}, line {line}: this is not TOML: {what}") from error
-    return _Reader(text, name, folder or Path()).plan(content)
+    return _Reader(text, name, folder).plan(content)
 
 
 class _Reader:
     """One plan as it is read: its text, to find lines in, and what it has defined so far."""
 
-    def __init__(self, text: str, name: str, folder: Path) -> None:
-        self.text, self.name, self.folder = text, name, folder
+    def __init__(self, text: str, name: str, folder: Path | None) -> None:
+        self.text, self.name = text, name
+        self.folder, self.has_folder = folder or Path(), folder is not None
 
     def refuse(self, path: Path_, message: str) -> NoReturn:
         raise PlanError(f"{self.name}, line {line_of(self.text, path)}: {message}")
@@ -246,6 +247,14 @@ class _Reader:
         for key in ("methods", "learning_rates") if network else ():
             if not found.get(key):
                 self.refuse(path, f"[[base]] must have {key}")
+        for i, method in enumerate(found["methods"] if found.get("true_labels") else ()):
+            if method.loss is None and method.name not in _LEARN_TRUE_LABELS:
+                self.refuse(
+                    (*path, "methods", i),
+                    f"methods must be of {', '.join(_LEARN_TRUE_LABELS)} or your own where "
+                    f"true_labels is true; got {method.name!r}, which takes a label for what is "
+                    "not the class whatever T says",
+                )
         for key in found.keys() & _OF_LAYERS if "module" in found else ():
             self.refuse((*path, key), f"{key} must be left out: a module has its own layers")
         for key in ("datasets", "settings"):
@@ -336,7 +345,7 @@ class _Reader:
         allowed = "'module:function' that Python can import, beside the plan or installed"
         reference = _text(given)
         # Found beside the plan, by this process and by those that it starts.
-        if str(self.folder) not in sys.path:
+        if self.has_folder and str(self.folder) not in sys.path:
             sys.path.append(str(self.folder))  # last: a random.py there must not be everyone's
         try:
             found = find_function(reference)
@@ -549,6 +558,7 @@ def _find_method(given: Any, own: dict[str, Method]) -> Method:
     raise _unknown("methods", given, [*METHODS, *own])
 
 
+_LEARN_TRUE_LABELS = ("fwd", "cpe-i", "cpe-f", "cpe-t", "cpe-n")
 _OF_LAYERS = {"hidden_layer_sizes", "dropout", "input_dropout"}
 _FIELDS: dict[str, Check] = {
     "name": _text,

@@ -67,14 +67,15 @@ def figure(
 ) -> Figure | None:
     """Return what the paper has for a cell, None where it has nothing or did something else.
 
-    The learning rates are not compared, nor LightGBM's bins, which the paper does not name.
+    The learning rates are not compared, nor LightGBM's bins, which the paper does not name, nor
+    whether learning rates of trees that cannot win end early.
     """
     trains_alike = training_of(part, method, setting) == training_of(
         replace(part, uniform_risk=True), method, setting
     )
     base = part.base
     if isinstance(base, Boosting):
-        base = replace(base, max_bin=Boosting.max_bin)
+        base = replace(base, max_bin=Boosting.max_bin, early_stopping=Boosting.early_stopping)
     if (
         not trains_alike
         or plan.validation_fraction != VALIDATION_FRACTION

@@ -11,15 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .._extras import require
+from .._extras import expect, require
 from .._text import plain
 from . import estimate, execute, figures, outputs, plan_file, render, run, transfer
 from . import plan as planning
 from .ledger import Entry, Ledger, LedgerError
-from .plan import Dataset, Facts, Job, Neighbors, Plan
+from .plan import Boosting, Dataset, Facts, Job, Neighbors, Network, Plan
 
 _LONGEST_NOTE = 300
 _SECONDS_TO_START = 5.0
+_NEEDED = {
+    Network: ("torch", "torch", "a plan with networks"),
+    Boosting: ("lightgbm", "boosting", "a plan with boosted trees"),
+}
 
 
 @dataclass(frozen=True)
@@ -63,18 +67,23 @@ def reproduce(source: str, options: Options) -> None:
         wanted = planning.only(plan, list(facts))
         _check(wanted, facts, source)
         jobs = [job for job in planning.jobs(wanted, facts) if chosen(job)]
+        if not jobs:
+            raise ValueError(
+                f"{chosen.said()} must together name runs of the plan; each is in it, but no "
+                "[[base]] has all of them. Leave one out"
+            )
     if options.dry_run:
-        known: list[Entry] = []
+        known = [entry for other in options.merge for entry in transfer.read(other)]
         if path.exists():
             with Ledger(path, write=False) as ledger:
-                known = ledger.entries()
+                known += ledger.entries()
         print(_dry_run(plan, jobs, known, facts, options))
         return
     outputs.check_folder(folder)
     for each in options.export:  # which may lie in it
         transfer.check_target(each)
     console = require("rich.console", "cli", "ybar reproduce").Console(stderr=True)
-    with Ledger(path) as ledger:
+    with Ledger(path, write=options.run or bool(options.merge)) as ledger:
         for other in options.merge:
             merged = transfer.merge(ledger, other)
             said = f"{other}: {merged.new} new runs, {merged.known} known"
@@ -112,6 +121,10 @@ class _Chosen:
                     f"got {each}"
                 )
         self.wanted = {name: wanted for name, (wanted, _) in named.items() if wanted}
+
+    def said(self) -> str:
+        """Return the options that were given."""
+        return ", ".join(f"--{name}" for name in self.wanted)
 
     def has(self, dataset: Dataset) -> bool:
         """Tell whether a data set is needed."""
@@ -196,6 +209,9 @@ def _run(
         known = ledger.hashes()
         cost = estimate.cost(ledger.entries(), facts)
         todo = [job for job in jobs if set(planning.hashes(job)) - known.keys()]
+        if options.dask in (None, "local"):  # elsewhere, workers have what we may lack
+            for kind in {type(job.base) for job in todo} & _NEEDED.keys():
+                expect(*_NEEDED[kind])
         with _progress(todo, known, cost, console) as tell, _terminated_as_interrupted():
             try:
                 execute.sweep(todo, ledger, pool, tell)
@@ -305,7 +321,7 @@ def _dry_run(
     facts: dict[Dataset, Facts],
     options: Options,
 ) -> str:
-    done = {entry.hash for entry in known}
+    done = {e.hash for e in known if e.cause is None or not options.retry_failed}
     costs = _Costs(jobs, done, estimate.cost(known, facts))
     n_runs, n_missing = sum(len(job.trainings) for job in jobs), len(costs.of_run)
     rows = sum(

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .. import datasets, decode, labels, transition
+from .._extras import require
 from .._matrix_file import in_order
 from .._typing import AnyArray, FloatArray, IntArray
 from .plan import (
@@ -165,15 +166,21 @@ def matrix_of(setting: Setting, classes: Sequence[str]) -> FloatArray:
     return in_order(T, setting.classes, classes, name)
 
 
-def run(job: Job, tell: Tell = lambda _: None) -> list[Outcome]:
+def run(job: Job, tell: Tell = lambda _: None, *, source: str | None = None) -> list[Outcome]:
     """Return what came of each run of a job, in the order of its trainings.
 
     A run that raises does not take the others with it: the job is parted until it stands alone.
     What is wrong with the machine, other data or a missing module, is raised.
-    `tell` is given the share of the job that is done, now and then.
+    `tell` is given the share of the job that is done, now and then. `source` is that of the
+    `versions` that the code must have: a worker may have another ybar.
     """
     started = time.perf_counter()
-    versions()  # of the code that runs, should it be changed while it does
+    own = versions()["source"]  # of the code that runs, should it be changed while it does
+    if source is not None and source != own:
+        raise ImportError(
+            f"ybar must be the one planned with, whose source has the sha256 {source}…; this "
+            f"worker has {own}…. Install the same on every worker"
+        )
     data = _loaded(job.dataset, job.data_sha256)
     try:
         seed = seed_of(job.dataset.name, job.setting.name, job.trial)
@@ -228,8 +235,7 @@ def _module_path(filename: str) -> str:
 
 
 def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
-    import torch
-
+    torch = require("torch", "torch", "a plan with networks")
     from ..neural import losses
     from ..neural.evaluate import Reading, ure_losses
     from ..neural.models import Dense, Module

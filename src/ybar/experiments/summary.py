@@ -22,9 +22,10 @@ from ..report import (
     Text,
     picture,
 )
+from . import choose
 from . import tables as results
 from .ledger import Entry
-from .plan import Facts, Plan, config, count_naive, hash_of, jobs
+from .plan import Plan, count_naive
 
 _MARKS: dict[bool | None, Literal["", "agrees", "differs"]] = {
     None: "",
@@ -60,8 +61,8 @@ def page(
     -------
     Page
     """
-    planned = _planned(plan)
-    own = [entry for entry in entries if _without_data(entry.config) in planned]
+    planned = choose.planned(plan)
+    own = choose.of_plan(entries, plan)
     made = f"{_minute(now.astimezone(UTC).isoformat())} UTC"
     sections = [
         _summary(own, len(planned), agreement),
@@ -79,21 +80,6 @@ def page(
         [section for section in sections if section.blocks],
         f"Made by ybar, {made}.",
     )
-
-
-def _planned(plan: Plan) -> dict[str, str]:
-    """Return the base of each run of a plan; those that parts share are there once."""
-    any_data = {d: Facts("", 0, 0, ("",)) for part in plan.parts for d in part.datasets}
-    return {
-        _without_data(config(job, training)): job.base.name
-        for job in jobs(plan, any_data)
-        for training in job.trainings
-    }
-
-
-def _without_data(configuration: Mapping[str, Any]) -> str:
-    """Return the name of a run whatever version of the data it is of, which no plan says."""
-    return hash_of({**configuration, "data_sha256": ""})
 
 
 def _summary(entries: Sequence[Entry], planned: int, agreement: results.Agreement) -> Section:

@@ -26,6 +26,17 @@ from . import plan
 from .ledger import Entry, Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")
+# What every configuration has, see `plan.config`.
+_CONFIGURED: dict[str, Any] = {
+    **dict.fromkeys(
+        ("dataset", "data_sha256", "setting", "base", "kind", "method", "assumed"), str
+    ),
+    "trial": int,
+    "validation_fraction": float,
+    "transition": (str, list),
+    "noise": (int, float),
+    "how": dict,
+}
 _DIGITS = 7
 _DIGITS_OF_CURVES = 5
 _CURVE = "curve."
@@ -93,11 +104,10 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
 
 def _checked(source: Path, entries: list[Entry]) -> list[Entry]:
     for entry in entries:
-        named = isinstance(entry.config, dict) and isinstance(entry.versions, dict)
-        if not named or not {*_NAMES, "data_sha256"} - {"learning_rate"} <= entry.config.keys():
+        if not _is_proper(entry):
             raise LedgerError(
                 f"{source} is not a ledger that ybar wrote: run {shown(entry.hash)} has no proper "
-                "configuration. Nothing was taken from it"
+                "configuration or figures. Nothing was taken from it"
             )
         if plan.hash_of(entry.config) != entry.hash:
             raise LedgerError(
@@ -105,6 +115,17 @@ def _checked(source: Path, entries: list[Entry]) -> list[Entry]:
                 "configuration says. Nothing was taken from it"
             )
     return entries
+
+
+def _is_proper(entry: Entry) -> bool:
+    config, figures, versions = entry.config, entry.figures, entry.versions
+    return (
+        all(isinstance(each, dict) for each in (config, figures, versions))
+        and all(isinstance(config.get(name), kind) for name, kind in _CONFIGURED.items())
+        and isinstance(config.get("learning_rate", 0.0), (int, float))
+        and all(isinstance(value, (int, float)) for value in figures.values())
+        and all(isinstance(value, str) for value in versions.values())
+    )
 
 
 def _csv(entries: Sequence[Entry], curves: Curves) -> str:
