@@ -107,3 +107,16 @@ def test_a_progress_bar_is_shown_when_asked(digits_strong, capsys):
     assert "boosting rounds" in capsys.readouterr().out
     clf.set_params(verbose=False).fit(X, y_comp)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("method", ["cpe-i", "cpe-f"])
+def test_only_the_ratios_of_weights_matter(blobs, method):
+    X, _, y_comp = blobs
+    weight = np.random.default_rng(0).random(len(X))
+    clf = CPEBoostingClassifierCV([0.1], [10], method=method, transition="uniform", random_state=0)
+    q = [
+        clf.fit(X, y_comp, sample_weight=scale * weight).predict_complementary_proba(X)
+        for scale in (1, 2.0**-20)
+    ]
+    assert len(np.unique(q[0], axis=0)) > 2
+    np.testing.assert_allclose(*q, atol=1e-6)

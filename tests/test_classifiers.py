@@ -8,9 +8,14 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from lightgbm import LGBMClassifier
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -350,3 +355,58 @@ def test_weights_pass_through_a_search_and_coo_matrices_can_have_several_labels(
     assert np.mean(weighted.predict(X) == y) > 0.97
     mask = y_comp[:, None] == np.arange(3)
     assert np.mean(CPEClassifier().fit(sp.coo_matrix(X), mask).predict(X) == y) > 0.97
+
+
+def test_numbers_that_pandas_did_not_make_up_are_names(blobs):
+    X, _, y_comp = blobs
+    mask = pd.get_dummies(pd.Series(y_comp)).astype(bool)  # its columns are an Index, 0 to 2
+    for classes in (None, [0, 1, 2]):
+        CPEClassifier(classes=classes).fit(X, mask)
+    CPEClassifier(classes=["a", "b", "c"]).fit(X, mask)  # which these numbers do not name
+    CPEClassifier(classes=[2, 0, 1]).fit(X, pd.DataFrame(mask.to_numpy()))  # by position
+    with pytest.raises(ValueError, match=r"columns named and ordered as classes, \[2, 0, 1\]"):
+        CPEClassifier(classes=[2, 0, 1]).fit(X, mask)
+    T = pd.crosstab(pd.Series([0, 0, 1, 1, 2, 2]), pd.Series([1, 2, 0, 2, 0, 1])) / 2
+    with pytest.raises(ValueError, match="transition must have its index named"):
+        CPEClassifier(transition=T, classes=[2, 0, 1]).fit(X, y_comp)
+
+
+def test_whole_numbers_as_objects_are_whole_numbers(blobs):
+    X, _, y_comp = blobs
+    clf = CPEClassifier().fit(X, y_comp.astype(object))
+    assert clf.classes_.dtype.kind == "i"
+    np.testing.assert_array_equal(clf.predict(X), CPEClassifier().fit(X, y_comp).predict(X))
+
+
+def test_classes_are_a_copy_of_what_was_given(blobs):
+    X, _, y_comp = blobs
+    given = np.array([0, 1, 2])
+    clf = CPEClassifier(classes=given).fit(X, y_comp)
+    given[0] = 99
+    assert clf.classes_.tolist() == [0, 1, 2]
+
+
+def test_weights_reach_a_pipeline_also_where_metadata_are_routed(blobs):
+    X, _, y_comp = blobs
+    weight = np.random.default_rng(0).random(len(X))
+    expected = (
+        CPEClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
+        .fit(X, y_comp, sample_weight=weight)
+        .predict_complementary_proba(X)
+    )
+    with config_context(enable_metadata_routing=True):
+        last = LogisticRegression().set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        clf = CPEClassifier(make_pipeline(scaler, last)).fit(X, y_comp, sample_weight=weight)
+        np.testing.assert_allclose(clf.predict_complementary_proba(X), expected)
+
+
+def test_weights_reach_a_base_that_takes_any_parameter(blobs):
+    X, _, y_comp = blobs
+    weight = np.random.default_rng(0).random(len(X))
+    voting = VotingClassifier([("a", LogisticRegression())], voting="soft")
+    q = [
+        CPEClassifier(base).fit(X, y_comp, sample_weight=weight).predict_complementary_proba(X)
+        for base in (voting, LogisticRegression())
+    ]
+    np.testing.assert_allclose(*q)

@@ -656,3 +656,15 @@ def test_labels_that_cannot_occur_together_are_refused(digits):
     mask[7, :3] = True
     with pytest.raises(ValueError, match="those of row 7 cannot occur together"):
         net(transition=T).fit(digits.X_train, mask)
+
+
+def test_evidence_that_is_hardly_a_float_can_be_joined():
+    tiny = labels.Evidence([[1e-200, 2e-200]]) & labels.Evidence([[1e-200, 1e-200]])
+    np.testing.assert_allclose(np.exp(tiny.log_table[0] - tiny.log_table[0, 1]), [0.5, 1])
+    one = transition.uniform(3)
+    other = transition.with_uniform_noise(transition.strong(3, random_state=0), 0.9)
+    joined = labels.Evidence.complementary([0], one, classes=[0, 1, 2])
+    for _ in range(700):
+        joined &= labels.Evidence.complementary([1], other, classes=[0, 1, 2])
+    expected = np.log(one[1:, 0]) + 700 * np.log(other[1:, 1])
+    np.testing.assert_allclose(np.diff(joined.log_table[0, 1:]), np.diff(expected), rtol=1e-9)

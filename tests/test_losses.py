@@ -855,3 +855,10 @@ def test_a_setting_that_no_method_has_is_refused(own_methods):
     with pytest.raises(TypeError, match="decode_by"):
         losses.register("mine", squared, decode_by="l1")
     assert set(own_methods) == set(NAMES)
+
+
+def test_the_risk_is_trained_with_the_inverse_that_held_out_labels_are_judged_by():
+    T = np.array([[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 3e-6, 0.5 - 3e-6]])  # nearly singular
+    with np.errstate(divide="ignore"):
+        (part,) = Objective([Run(losses.find("ure"))], np.log(T), torch.device("cpu")).parts
+    np.testing.assert_allclose(part.given.numpy(), np.linalg.inv(T), rtol=1e-5)

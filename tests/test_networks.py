@@ -833,3 +833,52 @@ def test_the_corrected_risks_learn(method):
     ).fit(d.X_train, y_comp)
     # Few rows for a risk this noisy, but well above chance; it was below with shares of the batch.
     assert np.mean(clf.predict(d.X_test) == d.y_test) > 0.25
+
+
+@pytest.mark.parametrize("criterion", ["scel", "ure"])
+def test_scores_and_ranks_of_a_search_are_those_that_it_chose_by(
+    digits_strong, strong_T, criterion
+):
+    X, y_comp, *_ = digits_strong
+    clf = ComplementaryNetClassifierCV(
+        hidden_layer_sizes=(),
+        learning_rates=[1e-2, 1e-3, 1e-5],
+        transition=strong_T,
+        criterion=criterion,
+        max_epochs=3,
+        random_state=0,
+    ).fit(X, y_comp)
+    results = clf.cv_results_
+    np.testing.assert_array_equal(results["mean_test_score"], -results[criterion])
+    assert clf.best_score_ == results["mean_test_score"][clf.best_index_]
+    assert results["rank_test_score"][clf.best_index_] == 1
+
+
+def test_whole_numbers_of_another_kind_than_in_fit_are_refused(digits_strong):
+    X, y_comp, *_ = digits_strong
+    for first, second in ((np.uint8, int), (int, np.uint8)):
+        clf = ComplementaryNetClassifier("cpe-f", (), max_epochs=1, random_state=0)
+        clf.fit(X.astype(first), y_comp)
+        for method in (clf.predict, lambda X, clf=clf: clf.partial_fit(X, y_comp)):
+            with pytest.raises(ValueError, match=f"X must be of dtype {np.dtype(first)}, as in"):
+                method(X.astype(second))
+        clf.predict(X.astype(float))  # which may be scaled already
+
+
+def test_apples_device_is_taken_only_where_asked_for(monkeypatch):
+    from ybar.neural import settings
+
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert settings.device("auto").type == "cpu"
+    assert settings.device("mps").type == "mps"
+
+
+def test_a_part_whose_labels_weigh_nothing_is_refused():
+    clf = ComplementaryNetClassifier("cpe-f", (), classes=[0, 1, 2], random_state=0)
+    with pytest.raises(ValueError, match="zero for every row that has a label"):
+        clf.partial_fit(
+            np.zeros((2, 2)),
+            np.array([[False] * 3, [True, False, False]]),
+            sample_weight=[1, 0],
+        )

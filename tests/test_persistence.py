@@ -290,3 +290,19 @@ def test_saving_replaces_a_file_and_keeps_the_usual_permissions(saved, digits_st
     plain.touch()
     assert saved.stat().st_mode == plain.stat().st_mode
     assert ybar.load(saved).classes == range(10)
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_matrices_and_classes_that_were_frames_are_saved_as_arrays(blobs, tmp_path, searched):
+    pd = pytest.importorskip("pandas")
+    X, _, y_comp = blobs
+    names = np.array(["a", "b", "c"])
+    T = pd.DataFrame(ybar.transition.uniform(3), index=names, columns=names)
+    clf = CPEClassifier(transition=T, classes=pd.Index(names))
+    model = GridSearchCV(clf, {"decoder": ["l1", "max"]}, scoring=metrics.scel_scorer, cv=2)
+    model = (model if searched else clf).fit(X, names[y_comp])
+    ybar.save(model, tmp_path / "model.ybar")
+    assert model.get_params()["estimator__transition" if searched else "transition"] is T
+    loaded = ybar.load(tmp_path / "model.ybar")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.classes_.tolist() == names.tolist()

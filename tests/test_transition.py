@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial import distance as scipy_distance
+from sklearn.exceptions import DataConversionWarning
 
 from ybar import labels, transition
 
@@ -618,3 +619,12 @@ def test_estimate_minds_the_column_names_of_a_data_frame():
     np.testing.assert_array_equal(transition.estimate(y_true, mask), expected)
     with pytest.raises(ValueError, match="columns named and ordered as classes"):
         transition.estimate(y_true, mask, classes=sorted(names))
+
+
+def test_a_column_of_labels_is_as_good_as_a_row_of_them():
+    y_true, y_comp = [0, 1, 2, 2], np.array([1, 0, 1, 0])
+    expected = transition.estimate(y_true, y_comp)
+    with pytest.warns(DataConversionWarning):
+        found = transition.estimate(y_true, y_comp[:, None])
+    np.testing.assert_array_equal(found, expected)
+    assert expected.shape == (3, 3)

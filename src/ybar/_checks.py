@@ -38,8 +38,11 @@ def named_as(
 ) -> None:
     """Refuse a data frame whose names along these axes are not the classes in their order."""
     for axis in axes:
-        names = frame_names(values, axis)
-        if names is not None and names != classes.tolist():
+        names, wanted = frame_names(values, axis), classes.tolist()
+        given: Any = getattr(values, axis, None)
+        if names is None and type(given).__name__ == "Index" and set(given) == set(wanted):
+            names = list(given)  # 0 to K-1 as classes are: pandas would have made up a RangeIndex
+        if names is not None and names != wanted:
             raise ValueError(
                 f"{name} must have its {axis} named and ordered as classes, "
                 f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, pass classes= in its "
@@ -146,6 +149,8 @@ def label_column(array: AnyArray, name: str, *, several: bool = False) -> AnyArr
             + (", or pass a boolean N×K array in which they rule out nothing" if several else "")
         )
     one_kind(column, f"{name} must hold class names of one kind")
+    if column.dtype == object and all(type(value) is int for value in column.tolist()):
+        column = np.array(column.tolist())  # as pandas has them once there was a gap
     if column.dtype.kind == "f" and (column % 1 != 0).any():
         row = int(np.argmax(column % 1 != 0))
         raise ValueError(

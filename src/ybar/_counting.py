@@ -208,7 +208,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
     comp = _checks.label_array(
         y_comp, "y_comp must hold one complementary label a row, or be a boolean array (N, K)"
     )
-    if classes is None and comp.ndim == 1:
+    if classes is None and (comp.ndim == 1 or comp.shape[1:] == (1,)):
         # All classes of both together; each is encoded alone first, to word errors of its own.
         kinds = [np.unique(given), encode(y_comp, name="y_comp")[1]]
         if len({names.dtype.kind in "OUT" for names in kinds}) > 1:

@@ -31,7 +31,7 @@ def check_classes(classes: ArrayLike) -> AnyArray:
             "classes must name each class once; got "
             f"{_checks.shown(unique[count > 1][0])} more than once"
         )
-    return names
+    return names.copy()  # it becomes classes_, which what the user does to theirs must not change
 
 
 def encode(

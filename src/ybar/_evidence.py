@@ -305,8 +305,11 @@ class Evidence:
         pair = self._code * len(its_rest) + other._code
         used, code = np.unique(pair, return_inverse=True)
         mine, its = used // max(1, len(its_rest)), used % max(1, len(its_rest))
-        rest, counts = rest[mine] * its_rest[its], counts[mine] + its_counts[its]
-        return self._of(self.classes, code, rest, counts, T)._checked()
+        both = rest[mine] * its_rest[its]
+        low = both.max(axis=1) < np.exp(_TOO_SMALL)
+        if low.any():  # a factor common to a row is left out where the row would be no float
+            both[low] = _of_largest(rest[mine[low]]) * _of_largest(its_rest[its[low]])
+        return self._of(self.classes, code, both, counts[mine] + its_counts[its], T)._checked()
 
     def _parts(self, T: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return the factors that no T is needed for, and the counts of labels under this T."""
@@ -459,6 +462,12 @@ def _mask(sets: ArrayLike, meaning: str) -> BoolArray:
 def _indices(y: ArrayLike, names: AnyArray, name: str) -> IntArray:
     given = _checks.label_array(y, f"{name} must hold one class a row")
     return look_up(_checks.label_column(given, name), names, name)
+
+
+def _of_largest(rows: FloatArray) -> FloatArray:
+    """Return rows in units of the largest of each; a row of zeros stays."""
+    top = rows.max(axis=1, keepdims=True)
+    return rows / np.where(top > 0, top, 1)
 
 
 def _or_noise(evidence: Evidence) -> str:

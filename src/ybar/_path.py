@@ -128,17 +128,24 @@ def simplest(
 
 
 def results(
-    params: list[dict[str, Any]], scel: FloatArray, std_error: FloatArray
+    params: list[dict[str, Any]],
+    scel: FloatArray,
+    std_error: FloatArray,
+    losses: FloatArray | None = None,
 ) -> dict[str, Any]:
-    """Return a ``cv_results_`` in scikit-learn's form; NaN marks candidates not evaluated."""
+    """Return a ``cv_results_`` in scikit-learn's form; NaN marks candidates not evaluated.
+
+    Scores and ranks are those of `losses`, which are SCEL unless given.
+    """
+    losses = scel if losses is None else losses
     record: dict[str, Any] = {"params": params}
     for name in params[0]:
         record[f"param_{name}"] = np.array([p[name] for p in params])
     record["scel"] = scel
     record["scel_std_error"] = std_error
-    record["mean_test_score"] = -scel
+    record["mean_test_score"] = -losses
     record["rank_test_score"] = rankdata(
-        np.where(np.isnan(scel), np.inf, scel), method="min"
+        np.where(np.isnan(losses), np.inf, losses), method="min"
     ).astype(np.int32)
     return record
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection._search import BaseSearchCV
@@ -26,6 +29,8 @@ from . import _checks, decode, labels, metrics, transition
 from ._typing import AnyArray, FloatArray, IntArray
 
 __all__ = ["CPEClassifier", "ComplementaryClassifier"]
+
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
 
 class Checked(NamedTuple):
@@ -60,6 +65,13 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def _takes_evidence(self) -> bool:
         """Whether it learns from more than complementary labels."""
         return False
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        for name in ("transition", "classes") if _PLAIN.get() else ():
+            if hasattr(state.get(name), "to_numpy"):
+                state[name] = np.array(state[name].to_numpy().tolist())
+        return state
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q, the probability of each class as a complementary label."""
@@ -155,11 +167,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         weights = None if sample_weight is None else _checks.weights(sample_weight, n_rows)
         seen = np.arange(n_classes)
-        labelled = codes.any(axis=1) if codes.ndim == 2 else slice(None)
-        if weights is not None and not weights[labelled].any():
-            raise ValueError(
-                "sample_weight must not be zero for every row that has a label; got 0 for all"
-            )
+        check_labelled(codes, weights)
         if evidence is None and n_classes > 1:
             rows, indices = labels.pairs(codes, n_classes)
             seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
@@ -394,14 +402,37 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         return tags
 
 
+def check_labelled(codes: AnyArray, weights: FloatArray | None) -> None:
+    """Refuse weights that leave no label."""
+    labelled = codes.any(axis=1) if codes.ndim == 2 else slice(None)
+    if weights is not None and not weights[labelled].any():
+        raise ValueError(
+            "sample_weight must not be zero for every row that has a label; got 0 for all"
+        )
+
+
+@contextlib.contextmanager
+def plain_parameters() -> Iterator[None]:
+    """Have the state of classifiers hold plain arrays where they were given data frames."""
+    token = _PLAIN.set(True)
+    try:
+        yield
+    finally:
+        _PLAIN.reset(token)
+
+
 def _weight_parameter(estimator: Any) -> str:
     """Return the name of the fit parameter that carries sample weights to the estimator."""
+    if get_config()["enable_metadata_routing"] and isinstance(estimator, (Pipeline, BaseSearchCV)):
+        return "sample_weight"  # which it passes on as it was asked to
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{_weight_parameter(last)}"
     if isinstance(estimator, BaseSearchCV):
         return _weight_parameter(estimator.estimator)
-    if not has_fit_parameter(estimator, "sample_weight"):
+    taken = inspect.signature(estimator.fit).parameters.values()
+    anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken)
+    if not anything and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
             f"sample_weight is given, but estimator {type(estimator).__name__} takes no sample "
             "weights in fit; leave them out or choose one that does"

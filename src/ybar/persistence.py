@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._checks import shown
 from ._extras import require
 from ._files import as_path, target_file, write_whole
+from .classifiers import plain_parameters
 
 __all__ = ["load", "save"]
 
@@ -56,6 +57,7 @@ _TRUSTED = (
     "ybar.metrics.scel_scorer",
     "ybar.metrics.ure_scorer",
     "ybar.neighbors.CPEKNeighborsClassifierCV",
+    "ybar.neural.cnn.small",
     "ybar.neural.classifier.ComplementaryNetClassifier",
     "ybar.neural.search.ComplementaryNetClassifierCV",
     "ybar.tool.model.TableClassifier",
@@ -94,7 +96,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         ) from None
     target = target_file(path)
     try:
-        payload = io.dumps(model)
+        with plain_parameters():
+            payload = io.dumps(model)
     except Exception as err:
         raise ValueError(
             f"model must be made of plain settings and arrays to be saved; got one that is not "

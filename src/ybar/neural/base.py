@@ -152,9 +152,12 @@ class NetBase(ComplementaryClassifier):
     def _rows_of(self, X: Any, reset: bool, at_least: int = 1) -> Any:
         """Return X checked: an array, or a torch dataset as it is."""
         if not _is_dataset(X) and (not self._takes_images() or np.ndim(X) < 3):
-            return self._validate(X, reset=reset, ensure_min_samples=at_least)
+            X = self._validate(X, reset=reset, ensure_min_samples=at_least)
+            self._check_kind(X.dtype, reset)
+            return X
         if not _is_dataset(X):
             X = check_array(X, allow_nd=True, ensure_min_samples=at_least)
+            self._check_kind(X.dtype, reset)
         if not hasattr(X, "__len__"):
             raise TypeError(
                 "X must have a length and rows by index; got an IterableDataset. Pass a Dataset "
@@ -175,6 +178,19 @@ class NetBase(ComplementaryClassifier):
                 f"{self.n_features_in_} features as input"
             )
         return X
+
+    def _check_kind(self, kind: np.dtype[Any], reset: bool) -> None:
+        """Refuse other whole numbers after uint8, or uint8 after others: only uint8 is scaled."""
+        if reset:
+            self._kind = kind.name
+            return
+        before = np.dtype(getattr(self, "_kind", kind.name))
+        whole = before.kind in "iu" and kind.kind in "iu"
+        if whole and (before == np.uint8) != (kind == np.uint8):
+            raise ValueError(
+                f"X must be of dtype {before}, as in fit: uint8 is scaled to [0, 1], other whole "
+                f"numbers are taken as they are; got {kind}. Convert it with .astype"
+            )
 
     def _takes_images(self) -> bool:
         return self.network is not None

@@ -16,7 +16,7 @@ from .._encode import check_classes
 from .._extras import require
 from .._random import as_generator
 from .._typing import AnyArray, Seed
-from ..classifiers import Checked
+from ..classifiers import Checked, check_labelled
 from ..decode import Method as Decoder
 from . import evaluate, observed, settings
 from .base import Callback, NetBase
@@ -72,6 +72,7 @@ class ComplementaryNetClassifier(NetBase):
     patience : int, optional
         Stop after so many epochs without a better one.
     device : {"auto", "cpu", "cuda", "mps"}
+        "auto" takes CUDA's where there is one, else the CPU. "mps" has not been tried.
     random_state : int, Generator, RandomState or None
         Same seed, same bits, on a CPU: a run uses one thread.
     warm_start : bool
@@ -334,6 +335,7 @@ class ComplementaryNetClassifier(NetBase):
                 f"got {len(X)} and {len(codes)}"
             )
         weights = None if sample_weight is None else _checks.weights(sample_weight, len(codes))
+        check_labelled(codes, weights)
         if self.decoder is not None:
             decode.check_method(self.decoder, name="decoder")
         T = self._check_transition(names) if T is None else T

@@ -244,7 +244,7 @@ class Module:
 
     def __init__(self, build: Callable[[], Any], seed: int, device: torch.device) -> None:
         self.device = device
-        self.state: Tensor | None = None
+        self.state: tuple[Tensor, Tensor] | None = None
         self.seed = seed
         with self.randomness():
             self.module = build()
@@ -303,6 +303,10 @@ class Module:
             if self.state is None:
                 torch.manual_seed(self.seed)
             else:
-                torch.set_rng_state(self.state)
+                torch.set_rng_state(self.state[0])
+                if self.device.type == "cuda":
+                    torch.cuda.set_rng_state(self.state[1], self.device)
             yield
-            self.state = torch.get_rng_state()
+            on_cuda = self.device.type == "cuda"
+            own = torch.cuda.get_rng_state(self.device) if on_cuda else torch.empty(0)
+            self.state = torch.get_rng_state(), own

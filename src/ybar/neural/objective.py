@@ -172,7 +172,10 @@ class Objective:
                         _place(chosen, len(runs), device),
                         method,
                         learner,
-                        losses.inverse(self.log_T) if method.inverts else self.log_T,
+                        # From T in double precision: what is singular is what we warn of.
+                        losses.inverse(torch.from_numpy(log_T)).to(self.log_T)
+                        if method.inverts
+                        else self.log_T,
                         None if shares is None else shares.to(device),
                     )
                 )
@@ -207,7 +210,7 @@ class Objective:
             self.shares = shares_of(y_comp, weight, self.log_T.shape[-1])
             return
         device = self.log_T.device
-        log_T = self.log_T.double().cpu().numpy()
+        log_T = self.log_T.cpu().double().numpy()
         fixed = log_likelihoods(patterns.log_rest, patterns.counts, np.exp(log_T))
         log_rest, counts, columns = (
             torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float32, device=device)
@@ -231,7 +234,7 @@ class Objective:
         for learner, chosen in self.learners:
             if run in chosen:
                 log_T = learner.log_matrix(log_T)[chosen.index(run)]
-        return np.asarray(np.exp(log_T.double().cpu().numpy()))
+        return np.asarray(np.exp(log_T.cpu().double().numpy()))
 
     def parameters_of(self, run: int) -> AnyArray | None:
         """Return a copy of what a run has learned of T, in the parameters it is learned in."""
@@ -328,7 +331,7 @@ class Objective:
         found = np.zeros((len(self.parts[0].pending), len(self.learned)))
         for part in self.parts:
             if part.pending:
-                found[:, part.runs] = torch.stack(part.pending).double().cpu().numpy()
+                found[:, part.runs] = torch.stack(part.pending).cpu().double().numpy()
             part.pending = []
         return found
 

@@ -44,8 +44,8 @@ patience, device, random_state, verbose, callbacks :
     ----------
     cv_results_ : dict
         ``param_learning_rate``, ``scel``, ``scel_std_error``, ``ure`` and scikit-learn's
-        ``params``, ``mean_test_score``, ``rank_test_score``; infinite where training failed before
-        there was an epoch to keep.
+        ``params``, ``mean_test_score``, ``rank_test_score`` (these by `criterion`); infinite where
+        training failed before there was an epoch to keep.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     learning_rate_, transition_trust_ : float
     histories_ : dict
@@ -166,7 +166,9 @@ patience, device, random_state, verbose, callbacks :
                 | ({} if self.transition_trusts is None else {"transition_trust": trust})
                 for rate, trust in candidates
             ]
-            self.cv_results_ = _path.results(grid, measured["scel"], measured["scel_std_error"])
+            self.cv_results_ = _path.results(
+                grid, measured["scel"], measured["scel_std_error"], measured[self.criterion]
+            )
             self.cv_results_["ure"] = measured["ure"]
             self.best_index_ = int(np.argmin(measured[self.criterion]))
             self.best_params_ = grid[self.best_index_]

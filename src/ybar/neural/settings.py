@@ -62,7 +62,10 @@ def check_trusts(trusts: Sequence[float], method: Any, name: str) -> None:
 
 
 def device(name: Any) -> Any:
-    """Return the torch device of that name; 'auto' is the best that is there."""
+    """Return the torch device of that name; 'auto' is CUDA's where there is one, else the CPU.
+
+    Apple's must be asked for: we have had none to try it on.
+    """
     torch = require("torch", "torch", "ComplementaryNetClassifier")
     there = {
         "cpu": True,
@@ -70,7 +73,7 @@ def device(name: Any) -> Any:
         "mps": torch.backends.mps.is_available(),
     }
     if name == "auto":
-        name = next(kind for kind in ("cuda", "mps", "cpu") if there[kind])
+        name = "cuda" if there["cuda"] else "cpu"
     if not isinstance(name, str) or name not in there:
         raise ValueError(
             f"device must be 'auto', 'cpu', 'cuda' or 'mps'; got {_checks.shown(name)}"
