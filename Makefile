@@ -27,7 +27,9 @@ lint: .venv/.package
 docs: .venv/.package
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# Goes on with the paper's experiments from what is in results/; all of them take days.
+# Goes on with the paper's experiments from what is in results/; all of them take two weeks.
+# results/choices is written by: ybar reproduce benchmarks/choices/choices.toml, and
+# results/choosing_neighbors.csv by benchmarks/choosing_neighbors.py.
 results: .venv/.package
 	$(BIN)/ybar reproduce paper --ledger results/paper.sqlite --merge results/paper/runs.csv \
 	  --output results/paper --export results/paper/runs.csv

@@ -78,7 +78,7 @@ def table(rows: list[dict[str, str]]) -> str:
         figures = " | ".join(f"{float(row[f'accuracy {name}']):.1f}" for name in names)
         shown = "T as given" if choice == "given" else f"{int(choice):,}"
         found.append(
-            f"| {row['dataset']} | {row['setting']} | {int(row['trial']) + 1} "
+            f"| {row['dataset']} | {row['setting']} | {row['trial']} "
             f"| {figures} ({shown}) | {float(row['true T']):.1f} |"
         )
     return "\n".join(found) + "\n"

@@ -1,7 +1,8 @@
 """Labels that are sometimes wrong, though T says they never are.
 
-You learn that `cpe-n` learns the share of noise beside the network: it is told the same T as
-`cpe-f`, which trusts it, and loses hardly more as the noise grows than if it were told of it.
+You learn that `cpe-n` learns the share of noise beside the network. Both methods are given the T
+without noise: `cpe-f` relies on it and loses accuracy as the noise grows, `cpe-n` does about as
+well as if it had been told.
 """
 
 import argparse

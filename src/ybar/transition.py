@@ -432,9 +432,9 @@ def describe(T: ArrayLike) -> str:
     """Return a short account of T: its kind, γ, its condition, and what labels buy under it.
 
     "Labels a class" are complementary labels of examples that look alike: that many, drawn from
-    one row of T, are enough to name the row with the stated chance (by Bhattacharyya's bound; a
-    half to three quarters of them often do). A model that shares strength between
-    examples needs fewer of each, one whose classes overlap needs more.
+    one row of T, are enough to name the row with the stated chance. That is Bhattacharyya's bound:
+    under uniform T nearly all of them are needed, under a strong T about half. A model that shares
+    strength between examples needs fewer of each, one whose classes overlap needs more.
 
     Examples
     --------

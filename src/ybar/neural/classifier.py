@@ -43,7 +43,8 @@ class ComplementaryNetClassifier(NetBase):
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {None, "l1", "l2", "max", "likelihood"} or callable
         None is the method's own: "l1" for "cpe-i", "cpe-f" and "cpe-t", for the others "max", the
-        class of the largest p.
+        class of the largest p; "max" also with `transition_trust` and where y is evidence of other
+        kinds than complementary labels.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
         complementary label; otherwise the sorted values of y.

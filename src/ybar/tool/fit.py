@@ -183,8 +183,7 @@ def explain(account: Account) -> list[str]:
         lines.append(
             f"Expected accuracy: {100 * min(1.0, max(0.0, 1 - chosen.error)):.1f}% (two standard "
             f"errors: {100 * low:.1f}% to {100 * high:.1f}%), estimated without any true label"
-            + ("" if account.source == "uniform" else f", if T is right ({account.source})")
-            + "."
+            f", if T is right ({account.source})."
         )
         if high - low > 0.5:
             lines.append("That is too wide to say much: more labels narrow it.")
