@@ -8,9 +8,10 @@ SOURCES := $(shell find src -type f -not -name '*.pyc')
 demo: .venv/.package
 	$(BIN)/ybar demo --output demo
 
-# Two workers, so one thread each: more would only wait for one another.
+# Two workers, so one thread each: more would only wait for one another. Each begins with a half of
+# the tests, so that what a file sets up is set up once, and takes of the other's when it is done.
 test: .venv/.package
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow" tests
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" tests
 
 test-slow: .venv/.package
 	$(BIN)/python -m pytest -n 0 -m slow --timeout 3600 tests

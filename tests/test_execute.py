@@ -408,8 +408,9 @@ def test_a_cluster_survives_the_loss_of_ten_workers(ledger, tmp_path, monkeypatc
     assert lose_workers(longer, ledger, tmp_path, kills=10) == 10
 
 
-def test_a_scheduler_that_does_not_answer_is_one_clear_error():
+def test_a_scheduler_that_does_not_answer_is_one_clear_error(monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr(execute, "_SECONDS_TO_ANSWER", 0.5)
     with (
         pytest.raises(execute.ExecutionError, match=r"nothing answered at tcp://127\.0\.0\.1:9"),
         execute.cluster("tcp://127.0.0.1:9", 1),
@@ -531,6 +532,7 @@ def _killed_once(connection):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_workers_that_are_always_killed_as_they_start_stop_the_sweep(jobs, ledger, monkeypatch):
     monkeypatch.setattr(execute, "_work", _always_killed)
+    monkeypatch.setattr(execute, "_ATTEMPTS", 2)
     with (
         execute.processes(1) as pool,
         pytest.raises(execute.ExecutionError, match=r"ended by SIGKILL .* before it took a job"),

@@ -31,6 +31,7 @@ from .run import Outcome
 _ATTEMPTS = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_FOR_OTHERS = 1.0
+_SECONDS_TO_ANSWER = 5.0
 _SECONDS_TO_COME_BACK = 15.0
 _SECONDS_WITHOUT_WORKERS = 90.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -338,7 +339,7 @@ class _Cluster:
                     n_workers=n, threads_per_worker=1, dashboard_address=None
                 )
         try:
-            self.client = self.distributed.Client(self.local or address, timeout="5s")
+            self.client = self.distributed.Client(self.local or address, timeout=_SECONDS_TO_ANSWER)
         except (OSError, ValueError, ImportError) as error:
             raise ExecutionError(
                 f"dask must be the address of a scheduler that runs; nothing answered at "
