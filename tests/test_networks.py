@@ -865,6 +865,15 @@ def test_whole_numbers_of_another_kind_than_in_fit_are_refused(digits_strong):
         clf.predict(X.astype(float))  # which may be scaled already
 
 
+def test_a_fit_to_a_torch_dataset_forgets_the_kind_of_numbers_of_the_fit_before(digits_strong):
+    X, y_comp, X_test, *_ = digits_strong
+    clf = ComplementaryNetClassifier("cpe-f", (), max_epochs=1, random_state=0)
+    clf.fit(X.astype(np.uint8), y_comp)
+    clf.fit(Items(X.astype(np.float32)), y_comp)
+    whole = X_test.astype(int)
+    np.testing.assert_array_equal(clf.predict(whole), clf.predict(whole.astype(float)))
+
+
 def test_apples_device_is_taken_only_where_asked_for(monkeypatch):
     from ybar.neural import settings
 

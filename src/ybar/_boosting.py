@@ -31,7 +31,8 @@ class Labels:
     def __init__(self, checked: Checked) -> None:
         self.checked = checked
         self.n_classes = len(checked.classes)
-        self.seen = np.unique(labels.pairs(checked.codes, self.n_classes)[1])
+        rows, k = labels.pairs(checked.codes, self.n_classes)
+        self.seen, self.weights = np.unique(k), _of_mean_1(checked.weights, rows)
 
     def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
         """Return the row and the label of each sample of some rows."""
@@ -73,10 +74,9 @@ class Likelihood:
         codes, weights = checked.codes, checked.weights
         self.pattern, self.log_e = _patterns(checked)
         self.says = np.asarray(codes.any(axis=1) if codes.ndim == 2 else codes >= 0)
-        self.weights = np.ones(len(codes))
-        if weights is not None:  # of mean 1: LightGBM has a least curvature of leaves
+        if weights is not None:
             self.says = np.logical_and(self.says, weights > 0)
-            self.weights = weights / weights[self.says].mean()
+        self.weights = _of_mean_1(weights, self.says)
         used, code = np.unique(self.pattern[self.says], return_inverse=True)
         impossible = np.asarray(np.isneginf(self.log_e[used]).all(axis=1))[code]
         if impossible.any():
@@ -87,7 +87,8 @@ class Likelihood:
                 "transition.with_uniform_noise"
             )
         told = ((softmax(self.log_e[used], axis=1) - 1 / K) ** 2).sum(axis=1)[code]
-        self.information = K / (K - 1) * np.average(told, weights=self.weights[self.says])
+        weighed = None if self.weights is None else self.weights[self.says]
+        self.information = K / (K - 1) * np.average(told, weights=weighed)
 
     def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
         """Return the rows of which something is known; LightGBM wants labels, and reads none."""
@@ -116,7 +117,7 @@ class Likelihood:
     def gradient(self, rows: IntArray) -> Gradient:
         """Return the function from the scores of those rows to both derivatives of the loss."""
         log_e = self.log_e[self.pattern[rows]]
-        weight = self.weights[rows, None]
+        weight = 1.0 if self.weights is None else self.weights[rows, None]
         curvature = self.information * self.n_classes / (self.n_classes - 1)
 
         def of(scores: AnyArray, _: Any) -> tuple[FloatArray, FloatArray]:
@@ -137,6 +138,11 @@ class Likelihood:
             rows = np.flatnonzero(self.says[part])
             log_e = self.log_e[self.pattern[part[rows]]]
         return Losses(-logsumexp(log_p[rows] + log_e, axis=1), part[rows], n)
+
+
+def _of_mean_1(weights: FloatArray | None, used: AnyArray) -> FloatArray | None:
+    """Return weights of mean 1 over the rows used: LightGBM has a least curvature of leaves."""
+    return None if weights is None else weights / weights[used].mean()
 
 
 def _patterns(checked: Checked) -> tuple[IntArray, FloatArray]:

@@ -223,12 +223,10 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     ) -> None:
         rates, counts = self._candidates()
         weights = target.checked.weights
-        labelled, _ = target.samples(np.arange(len(numbers)))
 
         def samples(part: IntArray) -> _Samples:
             rows, label = target.samples(part)
-            # Of mean 1: LightGBM has a least curvature of leaves.
-            weight = None if weights is None else weights[rows] / weights[labelled].mean()
+            weight = None if target.weights is None else target.weights[rows]
             binned = lightgbm.Dataset(numbers[rows], label, weight=weight, params=params)
             return _Samples(binned.construct(), target.gradient(rows))
 

@@ -151,6 +151,8 @@ class NetBase(ComplementaryClassifier):
 
     def _rows_of(self, X: Any, reset: bool, at_least: int = 1) -> Any:
         """Return X checked: an array, or a torch dataset as it is."""
+        if reset:
+            self.__dict__.pop("_kind", None)  # items of a torch dataset need not be of one
         if not _is_dataset(X) and (not self._takes_images() or np.ndim(X) < 3):
             X = self._validate(X, reset=reset, ensure_min_samples=at_least)
             self._check_kind(X.dtype, reset)
@@ -183,7 +185,6 @@ class NetBase(ComplementaryClassifier):
         """Refuse other whole numbers after uint8, or uint8 after others: only uint8 is scaled."""
         if reset:
             self._kind = kind.name
-            return
         before = np.dtype(getattr(self, "_kind", kind.name))
         whole = before.kind in "iu" and kind.kind in "iu"
         if whole and (before == np.uint8) != (kind == np.uint8):
