@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from ybar import datasets, decode, labels, transition
 from ybar.neural import losses, population, train
 from ybar.neural.data import Rows
-from ybar.neural.evaluate import Reading
+from ybar.neural.evaluate import Outputs, Reading
 from ybar.neural.models import Dense
 from ybar.neural.objective import Run
 
@@ -389,19 +389,18 @@ def network_processes() -> dict[str, Any]:
 def network_evaluation() -> dict[str, Any]:
     """Time the evaluation of 6,000 and 10,000 rows after each epoch, as a share of it."""
     job = Job()
-    readings = {name: Reading("p", name, job.T) for name in ("l1", "l2", "max")}
-    inverse = decode.inverse(job.T)
+    decoders, inverse = ("l1", "l2", "max"), decode.inverse(job.T)
 
-    def on_test(logits: np.ndarray, _: int, own_T: np.ndarray) -> dict[str, float]:
+    def on_test(outputs: Outputs, _: population.Record) -> dict[str, float]:
         return {
-            f"test {name}": float(np.mean(reading.classes(logits, own_T) == job.mnist.y_test))
-            for name, reading in readings.items()
+            f"test {name}": float(np.mean(outputs.classes(name) == job.mnist.y_test))
+            for name in decoders
         }
 
-    def on_held_out(logits: np.ndarray, _: int, own_T: np.ndarray) -> dict[str, float]:
+    def on_held_out(outputs: Outputs, _: population.Record) -> dict[str, float]:
         found, k = {}, job.held_out.y_comp
-        for name, reading in readings.items():
-            predicted = reading.classes(logits, own_T)
+        for name in decoders:
+            predicted = outputs.classes(name)
             found[f"ure {name}"] = float(np.mean(inverse.sum(axis=1)[k] - inverse[k, predicted]))
         return found
 

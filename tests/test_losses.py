@@ -16,7 +16,7 @@ from ybar.neural import gradients, losses
 from ybar.neural.data import Rows
 from ybar.neural.models import Dense
 from ybar.neural.objective import Objective, Run, balanced
-from ybar.neural.train import Group, Recipe, Samples, Stack, descend, train
+from ybar.neural.train import Group, Recipe, Samples, Stack, train
 
 NAMES = [
     "ure",
@@ -639,11 +639,12 @@ def test_adam_takes_the_same_steps_fused_and_plain():
     for _ in range(5):
         for one, other in zip(*weights, strict=True):
             one.grad = other.grad = torch.randn(one.shape, generator=generator)
-        descend([fused, plain])
+        for group in (fused, plain):
+            group.descend()
     for one, other in zip(*weights, strict=True):
         assert one.abs().min() > 1e-2
         torch.testing.assert_close(one, other)
-    assert [float(step) for step in (*fused.steps, *plain.steps)] == [5.0] * 4
+    assert float(fused.step) == float(plain.step) == 5
 
 
 # --- equivalences --------------------------------------------------------------------------------
@@ -763,7 +764,7 @@ def test_an_entry_of_T_that_starts_at_zero_can_be_learned(name, diagonal):
         loss = loss_of(name, logits, y_comp, T, learned=learned).mean()
         (learned.grad,) = torch.autograd.grad(loss, learned)
         slopes.append(learned.grad)
-        descend([adam])
+        adam.descend()
     at_start = slopes[0]
     assert at_start.isfinite().all()
     pull = at_start.diag() if name == "cpe-t" else at_start

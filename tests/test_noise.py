@@ -256,10 +256,8 @@ def test_each_half_of_the_labels_is_judged_under_the_T_of_the_other():
         assert not set(rows[part]) & set(rows[others])
         alone = Noise(logits[others], k[others], weight[others], T).transition(30)
         np.testing.assert_allclose(T_elsewhere, alone, atol=1e-9)
-    reading = evaluate.Reading("p", "max", T)
-    values = evaluate.held_out(
-        logits, np.arange(2000), k, None, reading, T, np.linalg.pinv(T), under=parts
-    )
+    outputs = evaluate.Outputs(logits, evaluate.Reading("p", "max", T), T)
+    values = evaluate.held_out(outputs, np.arange(2000), k, None, np.linalg.pinv(T), under=parts)
     q = np.exp(evaluate.log_softmax(logits))
     expected = [-np.log((q[part] @ own)[np.arange(len(part)), k[part]]) for part, own in parts]
     assert values["scel"] == pytest.approx(np.concatenate(expected).mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import threading
 
 import numpy as np
@@ -139,12 +140,43 @@ def test_held_out_losses_have_the_weight_of_their_row():
     logits, T = rng.normal(size=(5, 3)), transition.strong(3, 0)
     rows, k = np.array([3, 0, 0, 4, 1, 1]), np.array([0, 1, 2, 2, 0, 1])
     of_row = rng.random(5)
-    found = evaluate.held_out(
-        logits, rows, k, of_row[rows], Reading("p", "max", T), T, np.linalg.inv(T)
-    )
+    outputs = evaluate.Outputs(logits, Reading("p", "max", T), T)
+    found = evaluate.held_out(outputs, rows, k, of_row[rows], np.linalg.inv(T))
     q = np.exp(log_softmax(logits)) @ T
     expected = np.average(-np.log(q[rows, k]), weights=of_row[rows])
     assert found["scel"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("estimates", ["p", "q"])
+@pytest.mark.parametrize("scale", [1, 1e2, 1e4])
+def test_scel_is_exact_where_a_double_cannot_hold_q(scale, estimates):
+    """Held against decimal numbers with as many digits and as large exponents as it takes."""
+    rng = np.random.default_rng(0)
+    logits = (scale * rng.normal(size=(40, 4))).round()
+    T = transition.strong(4, 0)
+    rows, k = rng.integers(40, size=90), rng.integers(4, size=90)
+    outputs = evaluate.Outputs(logits, Reading(estimates, "l1", T), T)
+    found = outputs.scel_losses(rows, k)
+    with decimal.localcontext() as context:
+        context.prec, context.Emin, context.Emax = 40, -(10**6), 10**6
+        for row, label, loss in zip(rows, k, found, strict=True):
+            e = [decimal.Decimal(int(g)).exp() for g in logits[row]]
+            column = np.eye(4)[label] if estimates == "q" else T[:, label]
+            q = sum(x * decimal.Decimal(float(t)) for x, t in zip(e, column, strict=True)) / sum(e)
+            assert loss == pytest.approx(float(-q.ln()) if q else np.inf, rel=1e-9)
+
+
+def test_what_is_asked_of_outputs_again_is_not_found_again(monkeypatch):
+    logits, T = np.random.default_rng(0).normal(size=(7, 3)), transition.strong(3, 0)
+    outputs = evaluate.Outputs(logits, Reading("q", "l1", T), T)
+    first = outputs.q, outputs.classes("l1"), outputs.classes("max")
+    monkeypatch.setattr(evaluate, "softmax", None)
+    monkeypatch.setattr(evaluate.decode, "decode", None)
+    for before, again in zip(
+        first, (outputs.q, outputs.classes("l1"), outputs.classes("max")), strict=True
+    ):
+        assert again is before
+    np.testing.assert_allclose(first[0], np.exp(log_softmax(logits)))
 
 
 def test_a_noise_level_that_is_given_is_moved_by_nothing_else(job):
@@ -283,8 +315,8 @@ def test_at_the_end_members_have_the_accuracy_and_the_choice_of_runs_alone(job):
     recipe = Recipe(max_epochs=60, batch_size=100, weight_decay=1e-4)
     runs = [Run(losses.METHODS["cpe-f"], rate) for rate in (1e-2, 1e-3, 1e-4)]
 
-    def accuracy(logits, run, own_T):
-        return {"accuracy": float(np.mean(logits.argmax(axis=1) == y_test))}
+    def accuracy(outputs, record):
+        return {"accuracy": float(np.mean(outputs.classes("max") == y_test))}
 
     watched = ((X_test, accuracy),)
     together = grown(job, runs, recipe=recipe, watched=watched)

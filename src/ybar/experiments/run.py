@@ -237,7 +237,7 @@ def _module_path(filename: str) -> str:
 def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     torch = require("torch", "torch", "a plan with networks")
     from ..neural import losses
-    from ..neural.evaluate import Reading, ure_losses
+    from ..neural.evaluate import Outputs, Reading, ure_losses
     from ..neural.models import Dense, Module
     from ..neural.objective import Run
     from ..neural.population import Data, Record, Selection, grow
@@ -272,21 +272,18 @@ def _networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     readings = [Reading(method.estimates, "max", T) for method in methods]
     decoders = [decoders_of(t, m.decoder) for t, m in zip(job.trainings, methods, strict=True)]
 
-    def predictions(logits: AnyArray, record: Record, own_T: FloatArray) -> dict[str, IntArray]:
-        return {
-            decoder: record.reading._replace(decoder=decoder).classes(logits, own_T)
-            for decoder in decoders[record.run.seed]
-        }
+    def predictions(outputs: Outputs, record: Record) -> dict[str, IntArray]:
+        return {decoder: outputs.classes(decoder) for decoder in decoders[record.run.seed]}
 
-    def on_test(logits: AnyArray, record: Record, own_T: FloatArray) -> dict[str, float]:
-        found = predictions(logits, record, own_T)
+    def on_test(outputs: Outputs, record: Record) -> dict[str, float]:
+        found = predictions(outputs, record)
         return {f"accuracy_{d}": 100 * float(np.mean(c == data.y_test)) for d, c in found.items()}
 
     y_held_out = y[trial.held_out]
 
-    def on_held_out(logits: AnyArray, record: Record, own_T: FloatArray) -> dict[str, float]:
+    def on_held_out(outputs: Outputs, record: Record) -> dict[str, float]:
         found = {}
-        for decoder, classes in predictions(logits, record, own_T).items():
+        for decoder, classes in predictions(outputs, record).items():
             found[f"ure_{decoder}"] = float(ure_losses(classes, y_held_out, given).mean())
             uniformly = ure_losses(classes, y_held_out, its_uniform)
             found[f"ure_uniform_{decoder}"] = float(uniformly.mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,9 @@ import numpy as np
 from .. import decode, metrics
 from .._evidence import log_likelihoods
 from .._typing import AnyArray, FloatArray, IntArray
+
+# A q below this may have lost digits to what is too small for a double: log space has them.
+_TINY = 1e-200
 
 
 class Reading(NamedTuple):
@@ -42,9 +46,40 @@ class Reading(NamedTuple):
 
     def classes(self, logits: AnyArray, own_T: FloatArray) -> IntArray:
         """Return the predicted class indices."""
-        if self.decoder == "max" and self.estimates == "p":
-            return np.asarray(logits.argmax(axis=1))
-        return decode.decode(self.complementary(logits, own_T), self.T, self.decoder)
+        return Outputs(logits, self, own_T).classes(self.decoder)
+
+
+class Outputs:
+    """What a network says of some rows. Whatever is asked for more than once is found once."""
+
+    def __init__(self, logits: AnyArray, reading: Reading, own_T: FloatArray) -> None:
+        self.logits, self.reading, self.own_T = logits, reading, own_T
+        self._classes: dict[Any, IntArray] = {}
+
+    @functools.cached_property
+    def q(self) -> FloatArray:
+        """The complementary probabilities."""
+        return self.reading.complementary(self.logits, self.own_T)
+
+    def classes(self, decoder: Any) -> IntArray:
+        """Return the class indices that a decoder gives, be it the reading's own or another."""
+        if decoder not in self._classes:
+            if decoder == "max" and self.reading.estimates == "p":
+                self._classes[decoder] = np.asarray(self.logits.argmax(axis=1))
+            else:
+                self._classes[decoder] = decode.decode(self.q, self.reading.T, decoder)
+        return self._classes[decoder]
+
+    def scel_losses(self, rows: IntArray, k: IntArray) -> FloatArray:
+        """Return -log q[k] of those rows, k being the label of each."""
+        q = self.q[rows, k]
+        tiny = np.flatnonzero(q < _TINY)
+        with np.errstate(divide="ignore"):
+            losses = -np.log(q)
+        losses[tiny] = scel_losses(
+            self.logits[rows[tiny]], k[tiny], self.reading.estimates, self.own_T
+        )
+        return losses
 
 
 def log_softmax(logits: AnyArray) -> FloatArray:
@@ -95,32 +130,34 @@ def ure_losses(predicted: IntArray, k: IntArray, inverse: FloatArray) -> FloatAr
 
 
 def held_out(
-    logits: AnyArray,
+    outputs: Outputs,
     rows: IntArray,
     k: IntArray,
     weight: AnyArray | None,
-    reading: Reading,
-    own_T: FloatArray,
     inverse: FloatArray,
     patterns: Any = None,
     under: Sequence[tuple[AnyArray, FloatArray]] = (),
 ) -> dict[str, float]:
-    """Return SCEL and URE, each with its standard error, of labels k at those rows of logits.
+    """Return SCEL and URE, each with its standard error, of labels k at those rows.
 
-    Where labels stand for patterns (see `objective.Patterns`) there is no URE. Where `own_T` was
-    found on these labels, `under` has parts of them, each with a T that was found on others.
+    Where labels stand for patterns (see `objective.Patterns`) there is no URE. Where the network's
+    own T was found on these labels, `under` has parts of them, each with a T found on others.
     """
     found: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
-    scel = np.empty(len(k))
-    for part, T in under or [(np.arange(len(k)), own_T)]:
-        if patterns is None:
-            scel[part] = scel_losses(logits[rows[part]], k[part], reading.estimates, T)
-        else:
-            log_e = log_likelihoods(patterns.log_rest, patterns.counts, T)[k[part]]
-            scel[part] = evidence_losses(logits[rows[part]], log_e)
+    logits, reading, own_T = outputs.logits, outputs.reading, outputs.own_T
+    if patterns is None and not under:
+        scel = outputs.scel_losses(rows, k)
+    else:
+        scel = np.empty(len(k))
+        for part, T in under or [(np.arange(len(k)), own_T)]:
+            if patterns is None:
+                scel[part] = scel_losses(logits[rows[part]], k[part], reading.estimates, T)
+            else:
+                log_e = log_likelihoods(patterns.log_rest, patterns.counts, T)[k[part]]
+                scel[part] = evidence_losses(logits[rows[part]], log_e)
     losses = {"scel": scel}
     if patterns is None:
-        losses["ure"] = ure_losses(reading.classes(logits, own_T)[rows], k, inverse)
+        losses["ure"] = ure_losses(outputs.classes(reading.decoder)[rows], k, inverse)
     of_rows = None
     if weight is not None:
         of_rows = np.zeros(len(logits))

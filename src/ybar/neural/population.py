@@ -30,7 +30,7 @@ _STEPS_BEFORE_NOISE = 1000
 _LEAST_NOISE = 1e-4
 
 
-Measure: TypeAlias = "Callable[[AnyArray, Record, FloatArray], dict[str, float]]"
+Measure: TypeAlias = "Callable[[evaluate.Outputs, Record], dict[str, float]]"
 
 
 class Data(NamedTuple):
@@ -41,9 +41,9 @@ class Data(NamedTuple):
     validation: Samples | None
     T: FloatArray
     watched: tuple[tuple[Any, Measure], ...] = ()
-    """(X, function of (logits, record, T of the run)): more to record of each epoch."""
+    """(X, function of what a run says of it, and of its record): more to record of each epoch."""
     held_out: Measure | None = None
-    """The same of the logits of the validation's rows, each row once, in ascending order."""
+    """The same of the validation's rows, each row once, in ascending order."""
     jointly: Samples | None = None
     """The validation's labels with all of a row taken together, if T is learned from them."""
 
@@ -177,23 +177,23 @@ def follow(
             ]
             if data.validation is not None and logits is not None:
                 for run in alive:
+                    outputs = evaluate.Outputs(logits[run], records[run].reading, T[run])
                     values[run] |= evaluate.held_out(
-                        logits[run],
+                        outputs,
                         at,
                         data.validation.y_comp,
                         data.validation.weight,
-                        records[run].reading,
-                        T[run],
                         _inverse(T[run]) if run in noise else inverse,
                         data.validation.patterns,
                         under.get(run, ()),
                     )
                     if data.held_out is not None:
-                        values[run] |= data.held_out(logits[run], records[run], T[run])
+                        values[run] |= data.held_out(outputs, records[run])
             for its_rows, measure in watched:
                 logits = logits_of(stack.model, its_rows, np.arange(len(its_rows)))
                 for run in alive:
-                    values[run] |= measure(logits[run], records[run], T[run])
+                    outputs = evaluate.Outputs(logits[run], records[run].reading, T[run])
+                    values[run] |= measure(outputs, records[run])
         for run in alive:
             record = records[run]
             values[run]["seconds"] = epoch.seconds

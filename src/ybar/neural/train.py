@@ -70,7 +70,6 @@ class Average:
         self.parameters = list(parameters) if decay else []
         self.mean = [p.detach().clone() for p in self.parameters]
 
-    @torch.no_grad()
     def update(self) -> None:
         """Take in the weights as they are now."""
         if not self.mean:
@@ -126,34 +125,27 @@ class Group:
         self.fused = getattr(torch, "_fused_adam_", None) if there else None
         self.first = [torch.zeros_like(p) for p in parameters]
         self.second = [torch.zeros_like(p) for p in parameters]
-        self.steps = [torch.zeros((), device=p.device) for p in parameters]
+        self.step = torch.zeros((), device=parameters[0].device)
 
-    def move(self) -> None:
-        """Do what `descend` does; where Adam is fused, the step must be counted already."""
+    def descend(self) -> None:
+        """Go a step down ``.grad``, as torch.optim.Adam does; tensors without one stay."""
         live = [i for i, p in enumerate(self.parameters) if p.grad is not None]
-        parameters, first, second, steps = (
-            [those[i] for i in live]
-            for those in (self.parameters, self.first, self.second, self.steps)
-        )
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        if not gradients:
+        if not live:
             return
-        tensors: Any = (parameters, gradients, first, second, [], steps)
-        if self.fused is None:
-            adam(*tensors, **self.settings)
+        parameters, first, second = (
+            those if len(live) == len(those) else [those[i] for i in live]
+            for those in (self.parameters, self.first, self.second)
+        )
+        gradients = [p.grad for p in parameters]
+        if self.fused is None:  # it counts by itself, so on a copy for each tensor
+            steps = [self.step.clone() for _ in live]
+            adam(parameters, gradients, first, second, [], steps, **self.settings)  # type: ignore[arg-type]
+            self.step += 1
         else:
-            self.fused(*tensors, **self.settings)
-
-
-@torch.no_grad()
-def descend(groups: Sequence[Group]) -> None:
-    """Go a step down ``.grad``, as torch.optim.Adam does."""
-    # Counted for all groups at once: it is the call that takes time. Plain Adam counts for itself.
-    counted = [step for group in groups if group.fused for step in group.steps]
-    if counted:
-        torch._foreach_add_(counted, 1)
-    for group in groups:
-        group.move()
+            self.step += 1
+            self.fused(
+                parameters, gradients, first, second, [], [self.step] * len(live), **self.settings
+            )
 
 
 class Stack:
@@ -183,6 +175,13 @@ class Stack:
         self.average = Average([*every, *model.untrained()], recipe.weight_averaging)
 
     @torch.no_grad()
+    def descend(self) -> None:
+        """Go a step down the gradients, and take the weights into their mean."""
+        for group in self.groups:
+            group.descend()
+        self.average.update()
+
+    @torch.no_grad()
     def start(self, weights: Sequence[AnyArray], learned: AnyArray | None) -> None:
         """Have all runs start from these weights, and from what was learned of T."""
         for run in range(len(self.runs)):
@@ -204,7 +203,7 @@ class Stack:
 
     def _state(self) -> Iterator[Tensor]:
         for group in self.groups:
-            yield from (*group.parameters, *group.first, *group.second, *group.steps)
+            yield from (*group.parameters, *group.first, *group.second, group.step)
         yield from self.average.mean
 
     def state(self) -> list[AnyArray]:
@@ -269,8 +268,7 @@ def train(
                     logits, y_now[part], None if weight_now is None else weight_now[part]
                 )
                 model.backward(gradient, 1 / len(x))
-                descend(stack.groups)
-                stack.average.update()
+                stack.descend()
                 if batch % _SETTLED_AT_ONCE == 0 or part.stop >= n:
                     sums = objective.settle()
                     total += sums.sum(axis=0) / n
