@@ -166,17 +166,25 @@ def test_scel_is_exact_where_a_double_cannot_hold_q(scale, estimates):
             assert loss == pytest.approx(float(-q.ln()) if q else np.inf, rel=1e-9)
 
 
+class Manhattan:
+    __hash__ = None
+
+    def __call__(self, q, t):
+        return np.abs(q - t).sum(axis=-1)
+
+
 def test_what_is_asked_of_outputs_again_is_not_found_again(monkeypatch):
-    logits, T = np.random.default_rng(0).normal(size=(7, 3)), transition.strong(3, 0)
+    logits, T = np.random.default_rng(0).normal(size=(50, 3)), transition.strong(3, 0)
     outputs = evaluate.Outputs(logits, Reading("q", "l1", T), T)
-    first = outputs.q, outputs.classes("l1"), outputs.classes("max")
+    decoders = ("l1", "max", Manhattan())
+    first = [outputs.q, *map(outputs.classes, decoders)]
     monkeypatch.setattr(evaluate, "softmax", None)
     monkeypatch.setattr(evaluate.decode, "decode", None)
-    for before, again in zip(
-        first, (outputs.q, outputs.classes("l1"), outputs.classes("max")), strict=True
-    ):
+    for before, again in zip(first, [outputs.q, *map(outputs.classes, decoders)], strict=True):
         assert again is before
     np.testing.assert_allclose(first[0], np.exp(log_softmax(logits)))
+    np.testing.assert_array_equal(first[1], first[3])
+    assert (first[1] != first[2]).any()
 
 
 def test_a_noise_level_that_is_given_is_moved_by_nothing_else(job):

@@ -54,7 +54,7 @@ class Outputs:
 
     def __init__(self, logits: AnyArray, reading: Reading, own_T: FloatArray) -> None:
         self.logits, self.reading, self.own_T = logits, reading, own_T
-        self._classes: dict[Any, IntArray] = {}
+        self._classes: dict[int | str, IntArray] = {}
 
     @functools.cached_property
     def q(self) -> FloatArray:
@@ -63,12 +63,13 @@ class Outputs:
 
     def classes(self, decoder: Any) -> IntArray:
         """Return the class indices that a decoder gives, be it the reading's own or another."""
-        if decoder not in self._classes:
-            if decoder == "max" and self.reading.estimates == "p":
-                self._classes[decoder] = np.asarray(self.logits.argmax(axis=1))
+        name = decoder if isinstance(decoder, str) else id(decoder)  # which may have no hash
+        if name not in self._classes:
+            if name == "max" and self.reading.estimates == "p":
+                self._classes[name] = np.asarray(self.logits.argmax(axis=1))
             else:
-                self._classes[decoder] = decode.decode(self.q, self.reading.T, decoder)
-        return self._classes[decoder]
+                self._classes[name] = decode.decode(self.q, self.reading.T, decoder)
+        return self._classes[name]
 
     def scel_losses(self, rows: IntArray, k: IntArray) -> FloatArray:
         """Return -log q[k] of those rows, k being the label of each."""
