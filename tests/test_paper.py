@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import importlib
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ybar.experiments import outputs, plan, plan_file, published, run, tables, transfer
+from ybar.experiments import choose, outputs, plan, plan_file, published, run, tables, transfer
 from ybar.experiments.plan import Dataset, Job, Neighbors, Network, Training
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,6 +74,27 @@ def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, monkeypat
     rows = dict(built["linear-clean"].rows)
     means = [cell.differs for cell in rows["URE-GA"]].count(False)
     assert f"its means agree in {means} of the 9" in said
+
+
+def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries):
+    asked = plan_file.read("paper")
+    (part,) = (part for part in asked.parts if part.base.name == "linear")
+    runs, ahead = choose.Runs(entries, asked), collections.defaultdict(list)
+    for dataset, setting in itertools.product(part.datasets, part.settings):
+        at = ("linear", "linear", "URE-GA", dataset.name, setting.name)
+        paper, _ = published.figures()[at]
+        found = runs.choose_all(part, plan.METHODS["ure-ga"], dataset, setting, choose.Rule())
+        kind = "noise" if setting.noise else setting.name
+        ahead[kind] += [chosen.accuracy - paper for chosen in found]
+    said = " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
+    for kind, words in (
+        ("weak", "under a weak T in {} of {} trials"),
+        ("strong", "under a strong T in {} of {}"),
+        ("noise", "with noise in {} of {}"),
+    ):
+        assert words.format(sum(gap > 0 for gap in ahead[kind]), len(ahead[kind])) in said
+    least, most = min(ahead["uniform"]), max(ahead["uniform"])
+    assert f"under uniform T between {-least:.0f} points behind and {most:.0f} ahead" in said
 
 
 @pytest.fixture(scope="module")
