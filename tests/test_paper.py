@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import importlib
 import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,6 +96,27 @@ def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries):
         assert words.format(sum(gap > 0 for gap in ahead[kind]), len(ahead[kind])) in said
     least, most = min(ahead["uniform"]), max(ahead["uniform"])
     assert f"under uniform T between {-least:.0f} points behind and {most:.0f} ahead" in said
+
+
+def test_the_docs_say_what_batches_of_other_sizes_give(entries, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "choices"))
+    asked = plan_file.read(ROOT / "benchmarks" / "choices" / "choices.toml")
+    others = choose.Runs(transfer.read(ROOT / "results" / "choices" / "runs.csv"), asked)
+    ours = plan_file.read("paper")
+    (linear,) = (part for part in ours.parts if part.base.name == "linear")
+    runs = choose.Runs(entries, ours)
+    said = " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
+    for size in (64, 1024):
+        (part,) = (part for part in asked.parts if part.base.name == f"batches of {size}")
+        _, _, row = said.partition(f"with batches of {size} ")
+        for setting in part.settings:
+            at = Dataset("kmnist"), setting, 0, choose.Rule()
+            gaps = [
+                abs(others.choose(part, m, *at).accuracy - runs.choose(linear, m, *at).accuracy)
+                for m in part.methods
+            ]
+            within = re.search(rf"within ([\d.]+) (?:points )?under {setting.name} T", row)
+            assert 0 <= float(within[1]) - max(gaps) <= 0.1, (size, setting.name)
 
 
 @pytest.fixture(scope="module")
