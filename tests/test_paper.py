@@ -24,13 +24,40 @@ def entries():
 
 
 @pytest.fixture(scope="module")
-def built(entries):
-    return {table.name: table for table in tables.build(entries, plan_file.read("paper"))}
+def asked():
+    return plan_file.read("paper")
 
 
-def test_the_committed_tables_are_those_of_the_committed_runs(entries, tmp_path):
+@pytest.fixture(scope="module")
+def built(entries, asked):
+    return {table.name: table for table in tables.build(entries, asked)}
+
+
+@pytest.fixture(scope="module")
+def linear(asked):
+    (part,) = (part for part in asked.parts if part.base.name == "linear")
+    return part
+
+
+@pytest.fixture(scope="module")
+def choices():
+    """What the paper leaves open, the other way round: the plan and its runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks" / "choices"))
+        yield (
+            plan_file.read(ROOT / "benchmarks" / "choices" / "choices.toml"),
+            transfer.read(ROOT / "results" / "choices" / "runs.csv"),
+        )
+
+
+@pytest.fixture(scope="module")
+def said():
+    return " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
+
+
+def test_the_committed_tables_are_those_of_the_committed_runs(entries, asked, tmp_path):
     outputs.check_folder(tmp_path)
-    outputs.write(entries, plan_file.read("paper"), tmp_path)
+    outputs.write(entries, asked, tmp_path)
     for name in ("tables.md", "tables.tex", "tables.csv", "overview.md", "choices.md"):
         assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
 
@@ -49,12 +76,9 @@ def test_cpe_knn_agrees_with_the_paper_in_every_column(built):
         assert cell.differs is False
 
 
-def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "choices"))
-    asked = plan_file.read(ROOT / "benchmarks" / "choices" / "choices.toml")
-    runs = transfer.read(ROOT / "results" / "choices" / "runs.csv")
-    table = {table.name: table for table in tables.build(runs, asked)}["linear-clean"]
-    said = " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
+def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, choices, said):
+    others, runs = choices
+    table = {table.name: table for table in tables.build(runs, others)}["linear-clean"]
     agree = {}
     for label, cells in table.rows:
         papers = (published.figures()["linear", "linear", "URE-GA", *c] for c in table.columns)
@@ -77,17 +101,14 @@ def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, monkeypat
     assert f"its means agree in {means} of the 9" in said
 
 
-def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries):
-    asked = plan_file.read("paper")
-    (part,) = (part for part in asked.parts if part.base.name == "linear")
+def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries, asked, linear, said):
     runs, ahead = choose.Runs(entries, asked), collections.defaultdict(list)
-    for dataset, setting in itertools.product(part.datasets, part.settings):
+    for dataset, setting in itertools.product(linear.datasets, linear.settings):
         at = ("linear", "linear", "URE-GA", dataset.name, setting.name)
         paper, _ = published.figures()[at]
-        found = runs.choose_all(part, plan.METHODS["ure-ga"], dataset, setting, choose.Rule())
+        found = runs.choose_all(linear, plan.METHODS["ure-ga"], dataset, setting, choose.Rule())
         kind = "noise" if setting.noise else setting.name
         ahead[kind] += [chosen.accuracy - paper for chosen in found]
-    said = " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
     for kind, words in (
         ("weak", "under a weak T in {} of {} trials"),
         ("strong", "under a strong T in {} of {}"),
@@ -98,16 +119,11 @@ def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries):
     assert f"under uniform T between {-least:.0f} points behind and {most:.0f} ahead" in said
 
 
-def test_the_docs_say_what_batches_of_other_sizes_give(entries, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "choices"))
-    asked = plan_file.read(ROOT / "benchmarks" / "choices" / "choices.toml")
-    others = choose.Runs(transfer.read(ROOT / "results" / "choices" / "runs.csv"), asked)
-    ours = plan_file.read("paper")
-    (linear,) = (part for part in ours.parts if part.base.name == "linear")
-    runs = choose.Runs(entries, ours)
-    said = " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
+def test_the_docs_say_what_batches_of_other_sizes_give(entries, asked, linear, choices, said):
+    plan_of_others, runs_of_others = choices
+    runs, others = choose.Runs(entries, asked), choose.Runs(runs_of_others, plan_of_others)
     for size in (64, 1024):
-        (part,) = (part for part in asked.parts if part.base.name == f"batches of {size}")
+        (part,) = (part for part in plan_of_others.parts if part.base.name == f"batches of {size}")
         _, _, row = said.partition(f"with batches of {size} ")
         for setting in part.settings:
             at = Dataset("kmnist"), setting, 0, choose.Rule()
