@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from ybar.neural.data import Rows
 from ybar.neural.evaluate import Reading, log_softmax
 from ybar.neural.models import Dense, Module
 from ybar.neural.objective import Run
-from ybar.neural.train import Average, Recipe, Samples, Stack, train
+from ybar.neural.train import Average, Recipe, Samples, Stack, one_thread, train
 
 CPU = torch.device("cpu")
 
@@ -418,3 +419,64 @@ def test_uniform_T_makes_scl_and_forward_one_training(digits):
         np.testing.assert_allclose(a, b, rtol=1e-2, atol=2e-4)
     gaps = np.array(fwd.history["loss"]) - np.array(scl.history["loss"])
     np.testing.assert_allclose(gaps, np.log(9), rtol=1e-5)
+
+
+def is_subnormal(x):
+    return (x != 0) & (np.abs(x) < np.finfo(np.float32).tiny)
+
+
+def half_of_the_least_normal_number():
+    return (torch.tensor(np.finfo(np.float32).tiny) * 0.5).item()
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_subnormal_numbers_are_taken_for_0_inside_only_and_in_this_thread_only(before):
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(half_of_the_least_normal_number).result() > 0  # it runs by now
+        try:
+            torch.set_flush_denormal(before)
+            with one_thread():
+                assert half_of_the_least_normal_number() == 0
+                assert other.submit(half_of_the_least_normal_number).result() > 0
+            assert (half_of_the_least_normal_number() == 0) == before
+            with pytest.raises(ValueError, match="inside"), one_thread():
+                raise ValueError("inside")
+            assert (half_of_the_least_normal_number() == 0) == before
+        finally:
+            torch.set_flush_denormal(False)
+
+
+@pytest.mark.parametrize("sizes", [(64, 10), (64, 20, 10)])
+@pytest.mark.parametrize("kind", ["dense", "module"])
+def test_no_weight_becomes_subnormal(sizes, kind, job, monkeypatch):
+    """Weights of features that are always 0 only decay, and would shrink for ever."""
+    _, training, held_out, T, _ = job
+    X = job[0].copy()
+    X[:, :20] = 0
+    recipe = Recipe(max_epochs=3, batch_size=100, weight_decay=1e-4)
+
+    def make(mine):
+        dense = Dense(sizes, [run.seed for run in mine], seed=5)
+        weights = dense.weights(0)
+        weights[0][:, :20] *= 1e-36  # what many epochs of decay would leave
+        if kind == "module":
+            dense = Module(lambda: module_of(dense), 0, CPU)
+        dense.set_weights(0, weights)
+        return dense
+
+    def weights_after_training():
+        (record,) = population.grow(
+            [Run(losses.METHODS["cpe-f"], 1e-12)],
+            [Reading("p", "l1", T)],
+            population.Data(X, training, held_out, T),
+            recipe,
+            population.Selection("last"),
+            make=make,
+            width=sizes[1],
+            seed=2,
+        )
+        return record.weights
+
+    assert not any(is_subnormal(array).any() for array in weights_after_training())
+    monkeypatch.setattr(torch, "set_flush_denormal", lambda _: False)
+    assert any(is_subnormal(array).any() for array in weights_after_training())
