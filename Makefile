@@ -24,6 +24,7 @@ lint: .venv/.package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports
 
 docs: .venv/.package
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -18,10 +18,10 @@ from rich.console import Console
 
 import lines
 from ybar import ComplementaryNetClassifier, CPEKNeighborsClassifierCV, calibration, decode
-from ybar._distances import pairwise
-from ybar.experiments import published
-from ybar.experiments.plan import Dataset, seed_of
-from ybar.experiments.run import draw, load
+from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.results import published
+from ybar.experiments.runs.run import draw, load
+from ybar.utils.distances import pairwise
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 FILE = RESULTS / "calibration.csv"

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ybar import metrics
-from ybar.experiments import plan_file, published, transfer
-from ybar.experiments.ledger import Entry
-from ybar.experiments.plan import Plan, trainings
+from ybar.experiments.plan import reading as plan_file
+from ybar.experiments.plan.model import Plan, trainings
+from ybar.experiments.results import published
+from ybar.experiments.runs import transfer
+from ybar.experiments.runs.ledger import Entry
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 CLOSE = 0.5  # points

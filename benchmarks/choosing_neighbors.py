@@ -18,9 +18,10 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 from ybar import decode, metrics
-from ybar.experiments import published, run
-from ybar.experiments.plan import Dataset, seed_of
-from ybar.neighbors import _frequencies
+from ybar.classifiers.neighbors import _frequencies
+from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.results import published
+from ybar.experiments.runs import run
 
 OUTPUT = Path(__file__).resolve().parent.parent / "results" / "choosing_neighbors.csv"
 NEIGHBORS = range(10, 251, 10)

@@ -25,8 +25,8 @@ from rich.console import Console
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from ybar import datasets, decode, labels, transition
-from ybar._typing import AnyArray, FloatArray, IntArray
+from ybar import datasets, decode, estimation, labels, transition
+from ybar.utils.typing import AnyArray, FloatArray, IntArray
 
 FILE = Path(__file__).resolve().parent.parent / "results" / "estimating.csv"
 FIELDS = ["dataset", "setting", "trial", "estimate", "error", "accuracy", "seconds"]
@@ -51,7 +51,7 @@ ESTIMATES: dict[str, Estimator | None] = {
     "100 both": lambda q, y, c: transition.estimate(y[:100], c[:100], classes=range(10)),  # noqa: ARG005
     "1000 both": lambda q, y, c: transition.estimate(y[:1000], c[:1000], classes=range(10)),  # noqa: ARG005
     **{
-        method: lambda q, y, c, method=method: transition.estimate_from_probabilities(  # noqa: ARG005
+        method: lambda q, y, c, method=method: estimation.estimate_from_probabilities(  # noqa: ARG005
             q, method=method
         )
         for method in ("anchors", "vertices", "volume")

@@ -15,7 +15,10 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ybar.experiments import plan, plan_file, published, run
+from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import reading as plan_file
+from ybar.experiments.results import published
+from ybar.experiments.runs import run
 
 ROOT = Path(__file__).resolve().parent.parent / "results"
 COLUMNS = list(itertools.product(published.DATASETS, published.SETTINGS))

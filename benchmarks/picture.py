@@ -9,8 +9,8 @@ import io
 from pathlib import Path
 
 from ybar import ComplementaryNetClassifier, datasets, labels
-from ybar._files import write_whole
 from ybar.tool import demo
+from ybar.utils.files import write_whole
 
 FILE = Path(__file__).resolve().parent.parent / "results" / "digits.png"
 

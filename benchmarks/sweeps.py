@@ -8,8 +8,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ybar.experiments import execute, plan, plan_file, run
-from ybar.experiments.ledger import Ledger
+from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import reading as plan_file
+from ybar.experiments.runs import run
+from ybar.experiments.runs import sweep as execute
+from ybar.experiments.runs.ledger import Ledger
 
 PLAN = """
 trials = 2

@@ -20,9 +20,9 @@ from rich.console import Console
 
 import lines
 from ybar import ComplementaryNetClassifier, transition
-from ybar.experiments import published
-from ybar.experiments.plan import Dataset, seed_of
-from ybar.experiments.run import draw, load
+from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.results import published
+from ybar.experiments.runs.run import draw, load
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 FILE = RESULTS / "trust.csv"

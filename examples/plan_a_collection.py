@@ -9,7 +9,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ybar import CPEKNeighborsClassifierCV, datasets, transition
+from ybar import CPEKNeighborsClassifierCV, collection, datasets
 
 HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -17,7 +17,7 @@ parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{H
 output = parser.parse_args().output
 
 d = datasets.load("digits")
-plan = transition.plan(
+plan = collection.plan(
     10,
     noise=0.05,
     budget=3600,

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ybar.experiments import plan as plans
-from ybar.experiments import published, run
-from ybar.experiments.ledger import Entry
+from ybar.experiments.plan import model as plans
+from ybar.experiments.results import published
+from ybar.experiments.runs import networks
+from ybar.experiments.runs.ledger import Entry
 
 _ROWS = {m.name: m.label for m in plans.METHODS.values()}
 
@@ -60,11 +61,13 @@ def entry_of(job, training, epochs=4):
         "scel": 2.1 + 0.2 * shape + rng.normal(0, 0.01) + 0.02 * rng.random(epochs),
         "seconds": np.ones(epochs),
     }
-    for decoder in run.decoders_of(training, training.decoder):
+    for decoder in networks.decoders_of(training, training.decoder):
         curves[f"accuracy_{decoder}"] = level - 20 * shape + rng.normal(0, 0.3, epochs)
         for criterion in ("ure", "ure_uniform"):
             curves[f"{criterion}_{decoder}"] = 0.2 + 0.5 * shape + rng.normal(0, 0.05, epochs)
-    return Entry(name, config, figures=run.figures(curves), curves=curves, finished="2030-01-01")
+    return Entry(
+        name, config, figures=networks.figures(curves), curves=curves, finished="2030-01-01"
+    )
 
 
 def _level(job, training):

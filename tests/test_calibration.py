@@ -20,7 +20,7 @@ from ybar import (
 from ybar.labels import Evidence
 
 K = 4
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def drawn(seed, n=40_000, concentration=1.0):

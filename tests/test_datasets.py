@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from ybar import datasets
-from ybar._extras import require
+from ybar.utils.extras import require
 
 REAL_DATA = os.environ.get("YBAR_DATA")
 KANA = ["o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"]

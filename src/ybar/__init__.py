@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import calibration, datasets, decode, labels, metrics, transition
-    from .boosting import CPEBoostingClassifierCV
-    from .classifiers import CPEClassifier
-    from .neighbors import CPEKNeighborsClassifierCV
+    from .classifiers.boosting import CPEBoostingClassifierCV
+    from .classifiers.cpe import CPEClassifier
+    from .classifiers.neighbors import CPEKNeighborsClassifierCV
     from .neural import ComplementaryNetClassifier, ComplementaryNetClassifierCV
     from .persistence import load, save
 
@@ -22,8 +22,10 @@ __all__ = [
     "ComplementaryNetClassifier",
     "ComplementaryNetClassifierCV",
     "calibration",
+    "collection",
     "datasets",
     "decode",
+    "estimation",
     "labels",
     "load",
     "metrics",
@@ -35,9 +37,9 @@ __version__ = "0.1.0"
 
 # Found when they are asked for: importing scikit-learn takes longer than the help of a command.
 _HOMES = {
-    "CPEBoostingClassifierCV": "boosting",
+    "CPEBoostingClassifierCV": "classifiers",
     "CPEClassifier": "classifiers",
-    "CPEKNeighborsClassifierCV": "neighbors",
+    "CPEKNeighborsClassifierCV": "classifiers",
     "ComplementaryNetClassifier": "neural",
     "ComplementaryNetClassifierCV": "neural",
     "load": "persistence",

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
-from . import _checks, labels, transition
-from ._losses import mean_and_error, same_length, scaled
-from ._typing import AnyArray, FloatArray
+from . import labels, transition
 from .decode import check_probabilities
+from .metrics.losses import mean_and_error, same_length, scaled
+from .utils import checks
+from .utils.typing import AnyArray, FloatArray
 
 __all__ = ["expected_calibration_error", "fit_temperature", "temper"]
 
@@ -40,7 +41,7 @@ def temper(p: ArrayLike, temperature: float) -> FloatArray:
     array([[0.941, 0.059]])
     """
     probabilities = _probabilities(p)
-    level = _checks.number(temperature, "temperature", "a finite number above 0", 5e-324)
+    level = checks.number(temperature, "temperature", "a finite number above 0", 5e-324)
     return _tempered(_logs(probabilities), level)
 
 
@@ -147,7 +148,7 @@ def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int =
     probabilities = _probabilities(p)
     _, true = labels.pairs(y_true, probabilities.shape[1], name="y_true", several=False)
     same_length("y_true", true, "p", probabilities)
-    n_bins = _checks.whole_number(n_bins, "n_bins", 1)
+    n_bins = checks.whole_number(n_bins, "n_bins", 1)
     sure = probabilities.max(axis=1).astype(np.float64)
     right = probabilities.argmax(axis=1) == true
     place = np.minimum((sure * n_bins).astype(np.intp), n_bins - 1)
@@ -156,7 +157,7 @@ def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int =
 
 
 def _probabilities(p: ArrayLike) -> AnyArray:
-    shape = _checks.array_of_numbers(p, "p must be an N×K array of probabilities").shape
+    shape = checks.array_of_numbers(p, "p must be an N×K array of probabilities").shape
     if len(shape) != 2 or shape[1] < 2 or shape[0] == 0:
         raise ValueError(
             "p must have shape (N, K), at least one row and a column for each of at least 2 "

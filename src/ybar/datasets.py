@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch
 
-from ybar._extras import require
+from ybar.utils.extras import require
 
 __all__ = ["fetch", "load", "read_idx"]
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from . import _checks, transition
-from ._distances import pairwise
-from ._typing import AnyArray, BoolArray, FloatArray, IntArray
+from . import transition
+from .utils import checks
+from .utils.distances import pairwise
+from .utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 __all__ = ["class_probabilities", "decode", "inverse"]
 
@@ -79,7 +80,7 @@ def check_method(method: Method, *, name: str = "method") -> None:
     if not known and not callable(method):
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, METHODS))} or a callable distance; "
-            f"got {_checks.shown(method)}"
+            f"got {checks.shown(method)}"
         )
 
 
@@ -165,7 +166,7 @@ def check_probabilities(q: ArrayLike, n_classes: int, *, name: str = "q") -> Any
 
     float32 stays float32, so that a large q is not copied; blocks of it are widened when used.
     """
-    array = _checks.array_of_numbers(q, f"{name} must be an N×K array of probabilities")
+    array = checks.array_of_numbers(q, f"{name} must be an N×K array of probabilities")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     if array.ndim != 2 or array.shape[1] != n_classes:

@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ._checks import shown
-from ._extras import require
-from ._files import as_path, target_file, write_whole
-from .classifiers import plain_parameters
+from .classifiers.base import plain_parameters
+from .utils.checks import shown
+from .utils.extras import require
+from .utils.files import as_path, target_file, write_whole
 
 __all__ = ["load", "save"]
 
@@ -52,15 +52,15 @@ _TRUSTED = (
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
-    "ybar.boosting.CPEBoostingClassifierCV",
-    "ybar.classifiers.CPEClassifier",
-    "ybar.metrics.scel_scorer",
-    "ybar.metrics.ure_scorer",
-    "ybar.neighbors.CPEKNeighborsClassifierCV",
+    "ybar.classifiers.boosting.CPEBoostingClassifierCV",
+    "ybar.classifiers.cpe.CPEClassifier",
+    "ybar.metrics.scorers.scel_scorer",
+    "ybar.metrics.scorers.ure_scorer",
+    "ybar.classifiers.neighbors.CPEKNeighborsClassifierCV",
     "ybar.neural.cnn.small",
     "ybar.neural.classifier.ComplementaryNetClassifier",
     "ybar.neural.search.ComplementaryNetClassifierCV",
-    "ybar.tool.model.TableClassifier",
+    "ybar.tables.model.TableClassifier",
 )
 
 

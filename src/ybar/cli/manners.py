@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .._extras import require
+from ..utils.extras import require
 
 if TYPE_CHECKING:
     import typer
@@ -84,7 +84,7 @@ def one_line() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Say something to the user, aside from the output proper."""
-    from .._text import plain
+    from ..utils.text import plain
 
     print(f"ybar: {plain(' '.join(text.split()))}", file=sys.stderr)
 

@@ -77,7 +77,7 @@ def fit(
     expected to be, which needs no true label.
     """
     with one_line():
-        from ..tool import candidates
+        from ..tables import candidates
         from ..tool import fit as fitting
 
         if method not in candidates.METHODS:
@@ -241,7 +241,7 @@ def _confusion(classes: list[str], counts: list[list[int]]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from .._text import plain
+    from ..utils.text import plain
 
     most = 20
     table = Table("true \\ predicted", title="Rows by true and predicted class")

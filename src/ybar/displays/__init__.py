@@ -4,9 +4,9 @@ A confusion matrix needs no true labels: complementary labels and T give an unbi
 Everything can be read without colour; names of classes are drawn as they are, never as formulas.
 """
 
-from ..neural import TrainingCurveDisplay
 from .confusion import ConfusionDisplay
 from .decoder import DecoderDisplay
+from .training import TrainingCurveDisplay
 from .transition import TransitionDisplay
 
 __all__ = ["ConfusionDisplay", "DecoderDisplay", "TrainingCurveDisplay", "TransitionDisplay"]

@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
-from .. import _checks, decode, labels, metrics, transition
-from .._encode import check_classes
-from .._typing import AnyArray, FloatArray, IntArray
+from .. import decode, labels, transition
+from ..metrics.losses import mean_and_error
+from ..metrics.scorers import labels_follow
+from ..utils import checks
+from ..utils.encoding import check_classes
+from ..utils.typing import AnyArray, FloatArray, IntArray
 from .drawing import as_per_cent, cell_size, drawn_names, heat_map, matrix_axes, write_values
 from .inputs import all_classes, check_same_length, class_names, codes_of, last_step, not_fitted
 
@@ -139,7 +142,7 @@ class ConfusionDisplay:
         ConfusionDisplay
         """
         if not hasattr(classifier, "predict") or not is_classifier(classifier):
-            raise TypeError(f"classifier must be a fitted one; got {_checks.shown(classifier)}")
+            raise TypeError(f"classifier must be a fitted one; got {checks.shown(classifier)}")
         if not hasattr(classifier, "classes_"):
             raise not_fitted(classifier)
         return cls.from_true(y_true, classifier.predict(X), classifier.classes_, ax=ax)
@@ -198,7 +201,7 @@ class ConfusionDisplay:
         ConfusionDisplay
         """
         fitted, _ = last_step(classifier)
-        T, classes = metrics.labels_follow(fitted), fitted.classes_
+        T, classes = labels_follow(fitted), fitted.classes_
         return cls._estimated(y_comp, classifier.predict(X), T, classes).plot(ax)
 
     @classmethod
@@ -207,7 +210,7 @@ class ConfusionDisplay:
     ) -> Self:
         array = transition.check(T)
         if classes is None and getattr(y_comp, "shape", ())[1:] == (len(array),):
-            classes = _checks.frame_names(y_comp, "columns")
+            classes = checks.frame_names(y_comp, "columns")
         names = class_names(classes, len(array))
         codes, _ = labels.encode(y_comp, names, name="y_comp")
         predicted = codes_of(y_pred, names, "y_pred")
@@ -268,14 +271,14 @@ class ConfusionDisplay:
 
     def _check(self) -> tuple[FloatArray, FloatArray | None]:
         rule = "matrix must be a K×K array of finite numbers, K at least 2"
-        matrix = _checks.array_of_numbers(self.matrix, rule).astype(np.float64)
+        matrix = checks.array_of_numbers(self.matrix, rule).astype(np.float64)
         square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] >= 2
         if not square or not np.isfinite(matrix).all():
-            came = _checks.shown(self.matrix) if square else f"shape {matrix.shape}"
+            came = checks.shown(self.matrix) if square else f"shape {matrix.shape}"
             raise ValueError(f"{rule}; got {came}")
         if self.std_error is None:
             return matrix, None
-        errors = _checks.array_of_numbers(self.std_error, "std_error must be a K×K array")
+        errors = checks.array_of_numbers(self.std_error, "std_error must be a K×K array")
         if errors.shape != matrix.shape:
             raise ValueError(
                 f"std_error must have the shape of matrix, {matrix.shape}; got {errors.shape}"
@@ -311,5 +314,5 @@ def _joint(rows: IntArray, k: IntArray, predicted: IntArray, inverse: FloatArray
     variance = squares - 2 * shares * products + shares**2 * (count @ count)
     scale = math.sqrt(m / (m - 1)) / total if m > 1 else math.nan
     losses = inverse.sum(axis=1)[k] - inverse[k, predicted[rows]]
-    _, error = metrics.mean_and_error(losses, rows, n, None)
+    _, error = mean_and_error(losses, rows, n, None)
     return _Joint(shares, scale * np.sqrt(np.maximum(variance, 0.0)), error)

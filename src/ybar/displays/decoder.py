@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import decode, transition
-from .._distances import pairwise
-from .._typing import AnyArray, FloatArray, IntArray
+from ..utils.distances import pairwise
+from ..utils.typing import AnyArray, FloatArray, IntArray
 from .drawing import AS_IT_IS, drawn_names, longest_line, new_axes, tick_places
 from .inputs import check_same_length, class_names, codes_of, last_step, one_or_few
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._extras import require
-from .._text import plain
-from .._typing import AnyArray, FloatArray, IntArray
+from ..utils.extras import require
+from ..utils.text import plain
+from ..utils.typing import AnyArray, FloatArray, IntArray
 
 _MOST_LETTERS = 24
 _MOST_WRITTEN = 12  # classes; a matrix of more is a picture only

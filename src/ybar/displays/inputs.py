@@ -10,9 +10,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
-from .. import _checks, decode
-from .._encode import check_classes, look_up
-from .._typing import AnyArray, FloatArray, IntArray
+from .. import decode
+from ..utils import checks
+from ..utils.encoding import check_classes, look_up
+from ..utils.typing import AnyArray, FloatArray, IntArray
 
 _MOST_EXAMPLES = 20
 
@@ -32,7 +33,7 @@ def last_step(classifier: Any, X: Any = None) -> tuple[Any, Any]:
         else:
             raise TypeError(
                 "classifier must be a fitted classifier of ybar, or a pipeline or search that ends "
-                f"in one; got {_checks.shown(classifier)}"
+                f"in one; got {checks.shown(classifier)}"
             )
     if not hasattr(inner, "transition_"):
         raise not_fitted(inner)
@@ -57,43 +58,43 @@ def class_names(classes: ArrayLike | None, n_classes: int) -> AnyArray:
     if len(names) != n_classes:
         raise ValueError(
             f"classes must name each of the {n_classes} classes; got {len(names)} names, "
-            f"{_checks.shown(names.tolist())}"
+            f"{checks.shown(names.tolist())}"
         )
     return names
 
 
 def codes_of(values: ArrayLike, names: AnyArray, argument: str) -> IntArray:
     """Return class indices of one class name a row."""
-    array = _checks.label_array(values, f"{argument} must hold one class a row")
+    array = checks.label_array(values, f"{argument} must hold one class a row")
     if len(array) == 0:
         raise ValueError(f"{argument} must hold at least one class; got none")
-    return look_up(_checks.label_column(array, argument), names, argument)
+    return look_up(checks.label_column(array, argument), names, argument)
 
 
 def all_classes(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
     """Return all classes that occur."""
     kinds = []
     for values, argument in ((y_true, "y_true"), (y_pred, "y_pred")):
-        array = _checks.label_array(values, f"{argument} must hold one class a row")
-        kinds.append(np.unique(_checks.label_column(array, argument)))
+        array = checks.label_array(values, f"{argument} must hold one class a row")
+        kinds.append(np.unique(checks.label_column(array, argument)))
     first, second = kinds
     if len(first) and len(second) and len({kind.dtype.kind in "OUT" for kind in kinds}) > 1:
         raise ValueError(
             "y_true and y_pred must hold classes of one kind; got "
-            f"{_checks.shown(first[0])} and {_checks.shown(second[0])}"
+            f"{checks.shown(first[0])} and {checks.shown(second[0])}"
         )
     names = np.union1d(first, second)
     if len(names) < 2:
         raise ValueError(
             "y_true and y_pred must hold at least 2 classes; got "
-            f"{_checks.shown(names.tolist())}. Name all with classes="
+            f"{checks.shown(names.tolist())}. Name all with classes="
         )
     return names
 
 
 def one_or_few(values: ArrayLike, n_classes: int, argument: str) -> FloatArray:
     """Return one row, or a few, of probabilities."""
-    array = _checks.array_of_numbers(values, f"{argument} must be a K or N×K array of numbers")
+    array = checks.array_of_numbers(values, f"{argument} must be a K or N×K array of numbers")
     rows = decode.check_probabilities(np.atleast_2d(array), n_classes, name=argument)
     if not 1 <= len(rows) <= _MOST_EXAMPLES:
         raise ValueError(

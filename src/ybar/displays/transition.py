@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import labels, transition
-from .._typing import AnyArray
+from ..utils.typing import AnyArray
 from .drawing import (
     as_probability,
     drawn_names,

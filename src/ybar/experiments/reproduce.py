@@ -11,12 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .._extras import expect, require
-from .._text import plain
-from . import estimate, execute, figures, outputs, plan_file, render, run, transfer
-from . import plan as planning
-from .ledger import Entry, Ledger, LedgerError
-from .plan import Boosting, Dataset, Facts, Job, Neighbors, Network, Plan
+from ..utils.extras import expect, require
+from ..utils.text import plain
+from .plan import model as planning
+from .plan import reading as plan_file
+from .plan.model import Boosting, Dataset, Facts, Job, Neighbors, Network, Plan
+from .results import outputs, render
+from .results import plots as figures
+from .runs import cost as estimate
+from .runs import outcome, run, transfer
+from .runs import sweep as execute
+from .runs.ledger import Entry, Ledger, LedgerError
 
 _LONGEST_NOTE = 300
 _SECONDS_TO_START = 5.0
@@ -296,7 +301,7 @@ def _progress(
     with bar:
         task = bar.add_task(f"0 of {n_runs} runs", total=costs.total)
 
-        def tell(job: Job, share: float, outcomes: list[run.Outcome] | None) -> None:
+        def tell(job: Job, share: float, outcomes: list[outcome.Outcome] | None) -> None:
             nonlocal n_failed
             for outcome in outcomes or []:
                 if outcome.cause is not None:

@@ -1,13 +1,11 @@
 """Networks that learn from complementary labels; torch is imported when one is fitted."""
 
 from .classifier import ComplementaryNetClassifier
-from .display import TrainingCurveDisplay
 from .onnx import to_onnx
 from .search import ComplementaryNetClassifierCV
 
 __all__ = [
     "ComplementaryNetClassifier",
     "ComplementaryNetClassifierCV",
-    "TrainingCurveDisplay",
     "to_onnx",
 ]

@@ -16,11 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .. import _checks, _path
-from .._extras import require
-from .._random import as_generator
-from .._typing import AnyArray, FloatArray, Seed
-from ..classifiers import Checked, ComplementaryClassifier
+from ..classifiers import hold_out
+from ..classifiers.base import Checked, ComplementaryClassifier
+from ..utils import checks
+from ..utils.extras import require
+from ..utils.random import as_generator
+from ..utils.typing import AnyArray, FloatArray, Seed
 from . import evaluate, observed, settings
 
 if TYPE_CHECKING:
@@ -273,8 +274,8 @@ class NetBase(ComplementaryClassifier):
             raise ValueError(
                 "warm_start and partial_fit must go on with the same network, features and "
                 f"classes as the last fit: layers {shapes} and classes "
-                f"{_checks.shown(self.classes_.tolist())}; got layers {expected} and classes "
-                f"{_checks.shown(checked.classes.tolist())}. Fit a clone instead"
+                f"{checks.shown(self.classes_.tolist())}; got layers {expected} and classes "
+                f"{checks.shown(checked.classes.tolist())}. Fit a clone instead"
             )
         same_T = getattr(self, "_learns", None) == method.learns
         return {
@@ -297,7 +298,7 @@ class NetBase(ComplementaryClassifier):
                     "patience; got 0. Hold some rows out, or set select='last' and patience=None"
                 )
             return observed.samples(checked, np.arange(len(checked.codes)), method), None, None
-        ((training, validation),) = _path.splits(
+        ((training, validation),) = hold_out.splits(
             checked.codes, checked.weights, None, self.validation_fraction, generator
         )
         return (

@@ -11,13 +11,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _checks, decode, labels
-from .._encode import check_classes
-from .._extras import require
-from .._random import as_generator
-from .._typing import AnyArray, Seed
-from ..classifiers import Checked, check_labelled
+from .. import decode, labels
+from ..classifiers.base import Checked, check_labelled
 from ..decode import Method as Decoder
+from ..utils import checks
+from ..utils.encoding import check_classes
+from ..utils.extras import require
+from ..utils.random import as_generator
+from ..utils.typing import AnyArray, Seed
 from . import evaluate, observed, settings
 from .base import Callback, NetBase
 
@@ -95,7 +96,7 @@ class ComplementaryNetClassifier(NetBase):
     history_ : dict of ndarray
         Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors; URE
         under the T given, or the one found on held-out labels), ``seconds``. Plot it with
-        `ybar.neural.TrainingCurveDisplay`.
+        `ybar.displays.TrainingCurveDisplay`.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
     learned_transition_ : ndarray of shape (K, K)
@@ -304,8 +305,8 @@ class ComplementaryNetClassifier(NetBase):
     def _rate_and_trust(self) -> tuple[float, float]:
         allowed = "a finite number of at least 0"
         return (
-            _checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324),
-            _checks.number(self.transition_trust, "transition_trust", allowed, 0),
+            checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324),
+            checks.number(self.transition_trust, "transition_trust", allowed, 0),
         )
 
     def _check_part(
@@ -318,8 +319,8 @@ class ComplementaryNetClassifier(NetBase):
             if known is not None and not np.array_equal(named, np.asarray(known)):
                 raise ValueError(
                     "classes must be the same at every call of partial_fit, and those of the "
-                    f"parameter classes; got {_checks.shown(named.tolist())} after "
-                    f"{_checks.shown(np.asarray(known).tolist())}"
+                    f"parameter classes; got {checks.shown(named.tolist())} after "
+                    f"{checks.shown(np.asarray(known).tolist())}"
                 )
             known = named
         if known is None and isinstance(y, labels.Evidence):
@@ -335,7 +336,7 @@ class ComplementaryNetClassifier(NetBase):
                 "X and y must have the same number of rows (inconsistent numbers of samples); "
                 f"got {len(X)} and {len(codes)}"
             )
-        weights = None if sample_weight is None else _checks.weights(sample_weight, len(codes))
+        weights = None if sample_weight is None else checks.weights(sample_weight, len(codes))
         check_labelled(codes, weights)
         if self.decoder is not None:
             decode.check_method(self.decoder, name="decoder")

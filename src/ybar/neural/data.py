@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._typing import IntArray
+from ..utils.typing import IntArray
 
 _EVALUATED_AT_ONCE = 2048
 _BYTES_AT_ONCE = 2**22

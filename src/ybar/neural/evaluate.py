@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import decode, metrics
-from .._evidence import log_likelihoods
-from .._typing import AnyArray, FloatArray, IntArray
+from .. import decode
+from ..labels.evidence import log_likelihoods
+from ..metrics.losses import mean_and_error
+from ..utils.typing import AnyArray, FloatArray, IntArray
 
 # A q below this may have lost digits to what is too small for a double: log space has them.
 _TINY = 1e-200
@@ -164,6 +165,6 @@ def held_out(
         of_rows = np.zeros(len(logits))
         of_rows[rows] = weight  # the same for all labels of a row
     for name, values in losses.items():
-        mean, error = metrics.mean_and_error(values, rows, len(logits), of_rows)
+        mean, error = mean_and_error(values, rows, len(logits), of_rows)
         found |= {name: mean, f"{name}_std_error": error}
     return found

@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .. import _checks, decode
-from .._typing import FloatArray
+from .. import decode
+from ..utils import checks
+from ..utils.typing import FloatArray
 from . import gradients
 
 __all__ = ["METHODS", "Method", "find", "register"]
@@ -307,7 +308,7 @@ def register(name: str, loss: Loss, **settings: Any) -> None:
     'max'
     """
     if not isinstance(name, str) or not name:
-        raise ValueError(f"name must be a string to call the method by; got {_checks.shown(name)}")
+        raise ValueError(f"name must be a string to call the method by; got {checks.shown(name)}")
     METHODS[name] = _of_callable(loss, **settings)
 
 
@@ -319,7 +320,7 @@ def find(method: str | Loss | Method) -> Method:
         if method not in METHODS:
             raise ValueError(
                 f"method must be one of {', '.join(map(repr, METHODS))}, or a callable of (logits, "
-                f"y_comp, log_T); got {_checks.shown(method)}"
+                f"y_comp, log_T); got {checks.shown(method)}"
             )
         return METHODS[method]
     return _of_callable(method)
@@ -360,7 +361,7 @@ def _of_callable(loss: Any, **settings: Any) -> Method:
     if not callable(loss):
         raise ValueError(
             f"method must be one of {', '.join(map(repr, METHODS))}, or a callable of (logits, "
-            f"y_comp, log_T); got {_checks.shown(loss)}"
+            f"y_comp, log_T); got {checks.shown(loss)}"
         )
     method = Method(loss, **settings)
     decode.check_method(method.decoder, name="decoder")
@@ -368,6 +369,6 @@ def _of_callable(loss: Any, **settings: Any) -> Method:
         if getattr(method, name) not in allowed:
             raise ValueError(
                 f"{name} must be {' or '.join(map(repr, allowed))}; got "
-                f"{_checks.shown(getattr(method, name))}"
+                f"{checks.shown(getattr(method, name))}"
             )
     return method

@@ -18,8 +18,8 @@ import torch
 from numpy.random import SFC64, Generator
 from torch import Tensor
 
-from .. import _checks
-from .._typing import AnyArray
+from ..utils import checks
+from ..utils.typing import AnyArray
 
 _LEVELS = 2**16
 _ALIGNED = 16  # floats in a cache line
@@ -251,7 +251,7 @@ class Module:
             if not isinstance(self.module, torch.nn.Module):
                 raise ValueError(
                     "network must be a callable that returns a torch.nn.Module; got "
-                    f"{_checks.shown(self.module)}"
+                    f"{checks.shown(self.module)}"
                 )
             self.module.to(device)
 

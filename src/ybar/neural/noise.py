@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import chi2
 
-from .._evidence import log_likelihoods
-from .._typing import AnyArray, FloatArray, IntArray
-from ..transition import with_uniform_noise
+from ..labels.evidence import log_likelihoods
+from ..transition.building import with_uniform_noise
+from ..utils.typing import AnyArray, FloatArray, IntArray
 from .evaluate import log_softmax
 
 _WIDEST = 2.0  # temperatures from e⁻² to e²

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._evidence import log_likelihoods
-from .._typing import AnyArray, FloatArray
+from ..labels.evidence import log_likelihoods
+from ..utils.typing import AnyArray, FloatArray
 from . import gradients, losses
 from .losses import LEARNED, Method
 

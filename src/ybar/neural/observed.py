@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _checks, labels
-from .._evidence import log_likelihoods
-from .._typing import IntArray
-from ..classifiers import Checked
+from .. import labels
+from ..classifiers.base import Checked
+from ..labels.evidence import log_likelihoods
+from ..utils import checks
+from ..utils.typing import IntArray
 
 if TYPE_CHECKING:
     from .objective import Patterns, Run
@@ -41,7 +42,7 @@ def check(checked: Checked, method: Any, criterion: str = "scel", *, begun: bool
     if len(wrong):
         raise ValueError(
             "y must hold only labels that transition allows; "
-            f"{_checks.shown(checked.classes[wrong[0]])} occurs, but its column of transition is "
+            f"{checks.shown(checked.classes[wrong[0]])} occurs, but its column of transition is "
             "all 0. Correct transition, or use method='cpe-n'"
         )
     if checked.codes.ndim == 2 and method.takes_evidence:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
-from .. import _checks, decode, transition
-from .._extras import require
-from .._files import target_file, write_whole
-from .._typing import AnyArray, FloatArray
+from .. import decode, transition
+from ..utils import checks
+from ..utils.extras import require
+from ..utils.files import target_file, write_whole
+from ..utils.typing import AnyArray, FloatArray
 from .base import NetBase
 from .evaluate import Reading
 
@@ -102,7 +103,7 @@ def _check(classifier: Any, dtype: Any) -> Reading:
     if not isinstance(classifier, NetBase):
         raise TypeError(
             "classifier must be a fitted ComplementaryNetClassifier; got "
-            f"{_checks.shown(classifier)}. Of a pipeline pass the last step"
+            f"{checks.shown(classifier)}. Of a pipeline pass the last step"
         )
     if not hasattr(classifier, "classes_"):
         raise NotFittedError(
@@ -110,12 +111,12 @@ def _check(classifier: Any, dtype: Any) -> Reading:
             "is not. Call fit first"
         )
     if dtype not in _DTYPES:
-        raise ValueError(f"dtype must be 'float32' or 'uint8'; got {_checks.shown(dtype)}")
+        raise ValueError(f"dtype must be 'float32' or 'uint8'; got {checks.shown(dtype)}")
     reading = classifier._reading()
     if not isinstance(reading.decoder, str) or reading.decoder not in _DECODERS:
         raise ValueError(
             "decoder must be 'l1', 'l2' or 'max' to be exported; got "
-            f"{_checks.shown(reading.decoder)}. Choose one with set_params(decoder=...); there is "
+            f"{checks.shown(reading.decoder)}. Choose one with set_params(decoder=...); there is "
             "no need to fit again"
         )
     return reading
@@ -125,7 +126,7 @@ def _example(example: ArrayLike | None) -> AnyArray:
     rule = "example must be an array of one or more rows such as fit took"
     if example is None:
         raise ValueError(f"{rule}, because the classifier has network=; got None. Pass X[:1]")
-    rows = _checks.array_of_numbers(example, rule)
+    rows = checks.array_of_numbers(example, rule)
     if rows.ndim < 2 or rows.size == 0:
         raise ValueError(f"{rule}; got shape {rows.shape}. Pass X[:1]")
     return rows

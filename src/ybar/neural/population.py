@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .. import decode
-from .._typing import AnyArray, FloatArray, IntArray
-from ..transition import with_uniform_noise
+from ..transition.building import with_uniform_noise
+from ..utils.typing import AnyArray, FloatArray, IntArray
 from . import evaluate
 from .data import Rows
 from .losses import FIRST_NOISE

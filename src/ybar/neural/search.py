@@ -9,9 +9,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
-from .. import _checks, _path
-from .._typing import FloatArray, Seed
+from ..classifiers.candidates import check_candidates, cv_results
 from ..decode import Method as Decoder
+from ..utils import checks
+from ..utils.typing import FloatArray, Seed
 from . import settings
 from .base import Callback, NetBase
 
@@ -146,8 +147,8 @@ patience, device, random_state, verbose, callbacks :
         """
         with self._all_or_nothing():
             given = _PAPER_RATES if self.learning_rates is None else self.learning_rates
-            rates = list(dict.fromkeys(_path.check_candidates(given, "learning_rates", float)))
-            _checks.n_jobs(self.n_jobs)
+            rates = list(dict.fromkeys(check_candidates(given, "learning_rates", float)))
+            checks.n_jobs(self.n_jobs)
             if self.validation_fraction == 0:
                 raise ValueError(
                     "validation_fraction must be above 0 to choose a learning rate; got 0"
@@ -166,7 +167,7 @@ patience, device, random_state, verbose, callbacks :
                 | ({} if self.transition_trusts is None else {"transition_trust": trust})
                 for rate, trust in candidates
             ]
-            self.cv_results_ = _path.results(
+            self.cv_results_ = cv_results(
                 grid, measured["scel"], measured["scel_std_error"], measured[self.criterion]
             )
             self.cv_results_["ure"] = measured["ure"]
@@ -192,7 +193,7 @@ patience, device, random_state, verbose, callbacks :
         if self.transition_trusts is None:
             return [0.0]
         rule = "transition_trusts must be a list of numbers of at least 0"
-        given = _checks.array_of_numbers(self.transition_trusts, rule)
+        given = checks.array_of_numbers(self.transition_trusts, rule)
         if given.ndim != 1 or not len(given) or not np.isfinite(given).all() or (given < 0).any():
-            raise ValueError(f"{rule}; got {_checks.shown(self.transition_trusts)}")
+            raise ValueError(f"{rule}; got {checks.shown(self.transition_trusts)}")
         return list(dict.fromkeys(given.astype(np.float64).tolist()))

@@ -7,38 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from .. import _checks
-from .._extras import require
+from ..utils import checks
+from ..utils.extras import require
 
 
 def check(classifier: Any) -> None:
     """Refuse settings that make no sense, before any work is done."""
     for name in ("dropout", "input_dropout", "weight_averaging"):
-        value = _checks.number(getattr(classifier, name), name, "a number from 0 to below 1", 0, 1)
+        value = checks.number(getattr(classifier, name), name, "a number from 0 to below 1", 0, 1)
         if value == 1:
             raise ValueError(f"{name} must be a number from 0 to below 1; got 1")
-    _checks.number(classifier.weight_decay, "weight_decay", "a number of at least 0", 0)
-    _checks.whole_number(classifier.batch_size, "batch_size", 1)
+    checks.number(classifier.weight_decay, "weight_decay", "a number of at least 0", 0)
+    checks.whole_number(classifier.batch_size, "batch_size", 1)
     for name in ("max_epochs", "patience"):
         if getattr(classifier, name) is not None:
-            _checks.whole_number(getattr(classifier, name), name, 1)
+            checks.whole_number(getattr(classifier, name), name, 1)
     for name, allowed in (("select", ("best", "last")), ("criterion", ("scel", "ure"))):
         if getattr(classifier, name) not in allowed:
             raise ValueError(
                 f"{name} must be {allowed[0]!r} or {allowed[1]!r}; got "
-                f"{_checks.shown(getattr(classifier, name))}"
+                f"{checks.shown(getattr(classifier, name))}"
             )
     if classifier.network is not None and not callable(classifier.network):
         raise ValueError(
             "network must be a callable that builds a torch.nn.Module with an output for each "
-            f"class; got {_checks.shown(classifier.network)}. Write network=lambda: ..., or pass a "
+            f"class; got {checks.shown(classifier.network)}. Write network=lambda: ..., or pass a "
             "function or a class"
         )
     callbacks = [] if classifier.callbacks is None else classifier.callbacks
     if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
         raise ValueError(
             "callbacks must be a list of callables, each called with a dict after each epoch; "
-            f"got {_checks.shown(classifier.callbacks)}"
+            f"got {checks.shown(classifier.callbacks)}"
         )
     sizes = classifier.hidden_layer_sizes
     sizes = list(sizes) if isinstance(sizes, (list, tuple, np.ndarray)) else [None]
@@ -46,10 +46,10 @@ def check(classifier: Any) -> None:
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
             raise ValueError(
                 "hidden_layer_sizes must be a tuple of whole numbers of at least 1, () for a "
-                f"linear model; got {_checks.shown(classifier.hidden_layer_sizes)}"
+                f"linear model; got {checks.shown(classifier.hidden_layer_sizes)}"
             )
     if not isinstance(classifier.verbose, (bool, np.bool_)):
-        raise ValueError(f"verbose must be True or False; got {_checks.shown(classifier.verbose)}")
+        raise ValueError(f"verbose must be True or False; got {checks.shown(classifier.verbose)}")
 
 
 def check_trusts(trusts: Sequence[float], method: Any, name: str) -> None:
@@ -75,9 +75,7 @@ def device(name: Any) -> Any:
     if name == "auto":
         name = "cuda" if there["cuda"] else "cpu"
     if not isinstance(name, str) or name not in there:
-        raise ValueError(
-            f"device must be 'auto', 'cpu', 'cuda' or 'mps'; got {_checks.shown(name)}"
-        )
+        raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'mps'; got {checks.shown(name)}")
     if not there[name]:
         found = ", ".join(repr(kind) for kind, is_there in there.items() if is_there)
         raise ValueError(

@@ -20,7 +20,7 @@ from numpy.random import Generator
 from torch import Tensor
 from torch.optim.adam import adam
 
-from .._typing import AnyArray, FloatArray, IntArray
+from ..utils.typing import AnyArray, FloatArray, IntArray
 from .data import Rows
 from .losses import LEARNED
 from .models import Dense, Module

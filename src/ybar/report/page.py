@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from .._checks import shown
-from .._extras import require
-from .._files import target_file, write_whole
-from .._text import plain
+from ..utils.checks import shown
+from ..utils.extras import require
+from ..utils.files import target_file, write_whole
+from ..utils.text import plain
 
 Mark: TypeAlias = Literal["", "agrees", "differs", "missing"]
 

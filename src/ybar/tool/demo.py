@@ -15,15 +15,15 @@ from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 from .. import datasets, labels, metrics, transition
-from .._extras import require
-from .._files import target_folder
-from .._typing import FloatArray, IntArray
-from ..boosting import CPEBoostingClassifierCV
-from ..classifiers import CPEClassifier
-from ..displays import ConfusionDisplay, TransitionDisplay
-from ..neighbors import CPEKNeighborsClassifierCV
-from ..neural import ComplementaryNetClassifier, TrainingCurveDisplay
+from ..classifiers.boosting import CPEBoostingClassifierCV
+from ..classifiers.cpe import CPEClassifier
+from ..classifiers.neighbors import CPEKNeighborsClassifierCV
+from ..displays import ConfusionDisplay, TrainingCurveDisplay, TransitionDisplay
+from ..neural import ComplementaryNetClassifier
 from ..report import Column, Grid, Group, KeyFigures, Page, Section, Text, picture
+from ..utils.extras import require
+from ..utils.files import target_folder
+from ..utils.typing import FloatArray, IntArray
 from .pictures import figure
 
 _NETWORKS = {

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from .. import metrics, transition
-from .._typing import BoolArray
-from . import candidates, complementary, files, predict
-from .files import DataError
-from .model import TableClassifier
+from .. import transition
+from ..metrics.losses import mean_and_error
+from ..tables import candidates, files
+from ..tables import labels as complementary
+from ..tables.files import DataError
+from ..tables.model import TableClassifier
+from ..utils.typing import BoolArray
+from . import predict
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def by_true(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
         raise DataError(f"{column} must hold true labels; all cells are empty")
     predicted = model.predict(frame.iloc[rows]).astype(str)
     right = (predicted == true[rows]).astype(float)
-    accuracy, error = metrics.mean_and_error(right, np.arange(len(rows)), len(rows), None)
+    accuracy, error = mean_and_error(right, np.arange(len(rows)), len(rows), None)
     recall = [np.mean(predicted[true[rows] == name] == name) for name in sorted(set(true[rows]))]
     return {
         "rows_with_a_true_label": len(rows),

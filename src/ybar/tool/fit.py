@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import persistence, transition
-from .._files import target_file
-from .._matrix_file import MatrixError, read_matrix
-from .._typing import FloatArray
-from . import candidates, columns, complementary, files
-from .candidates import Told, Tried
-from .model import TableClassifier
+from ..tables import candidates, columns, files
+from ..tables import labels as complementary
+from ..tables.candidates import Told, Tried
+from ..tables.model import TableClassifier
+from ..transition.reading import MatrixError, read_matrix
+from ..utils.files import target_file
+from ..utils.typing import FloatArray
 
 _SURE = 2.0  # standard errors
 

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from .. import transition
-from .._checks import shown
-from .._extras import require
-from .._files import target_file, write_whole
-from .._matrix_file import Matrix, as_csv, read_matrix
-from .._text import plain
-from .._typing import FloatArray
-from . import complementary, files
-from .files import DataError
+from ..tables import files
+from ..tables import labels as complementary
+from ..tables.files import DataError
+from ..transition.reading import Matrix, as_csv, read_matrix
+from ..utils.checks import shown
+from ..utils.extras import require
+from ..utils.files import target_file, write_whole
+from ..utils.text import plain
+from ..utils.typing import FloatArray
 from .pictures import square
 
 _PICTURES = (".png", ".svg", ".pdf")

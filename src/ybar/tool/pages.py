@@ -8,20 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._files import target_file
-from ..report import (
-    Column,
-    Definitions,
-    Grid,
-    KeyFigures,
-    Page,
-    Section,
-    Text,
-    picture,
-    write,
-)
+from ..report import Column, Definitions, Grid, KeyFigures, Page, Section, Text, picture, write
+from ..tables.model import TableClassifier
+from ..utils.files import target_file
 from . import evaluate, predict
-from .model import TableClassifier
 from .pictures import square
 
 _LEDGERS = (".sqlite", ".csv", ".parquet")
@@ -49,7 +39,9 @@ def of_model(request: evaluate.Request, data: str | None, output: Path) -> None:
 
 def of_ledger(source: str, plan_source: str, output: Path) -> None:
     """Write the page of the runs of a ledger, or of an export of one."""
-    from ..experiments import outputs, plan_file, transfer
+    from ..experiments.plan import reading as plan_file
+    from ..experiments.results import outputs
+    from ..experiments.runs import transfer
 
     target = target_file(output, "--output")
     plan = plan_file.read(plan_source)

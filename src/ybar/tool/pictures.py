@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._extras import require
+from ..utils.extras import require
 
 
 def figure(plot: Callable[[Any], Any], width: float, height: float) -> Any:

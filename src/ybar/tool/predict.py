@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import persistence
-from . import complementary, files
-from .files import DataError
-from .model import TableClassifier
+from ..tables import files
+from ..tables import labels as complementary
+from ..tables.files import DataError
+from ..tables.model import TableClassifier
 
 _DIGITS = 6
 

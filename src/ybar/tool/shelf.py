@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import datasets
-from .._checks import shown
+from ..utils.checks import shown
 
 
 def known(names: Sequence[str] | None) -> list[str]:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import labels, transition
-from .._checks import shown
-from .._files import target_file, write_whole
-from .._matrix_file import as_csv
-from .._random import as_generator
-from .._typing import FloatArray
-from . import complementary, files
-from .files import DataError
+from ..tables import files
+from ..tables import labels as complementary
+from ..tables.files import DataError
+from ..transition.reading import as_csv
+from ..utils.checks import shown
+from ..utils.files import target_file, write_whole
+from ..utils.random import as_generator
+from ..utils.typing import FloatArray
 
 
 @dataclass(frozen=True)

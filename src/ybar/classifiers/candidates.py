@@ -1,0 +1,87 @@
+"""Candidates of a search along a path: their check, the selection, ``cv_results_``."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from .. import metrics
+from ..metrics.losses import mean_and_error
+from ..utils.checks import shown
+from ..utils.typing import AnyArray, FloatArray, IntArray
+
+
+def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
+    """Return the user's candidate values as a list of positive numbers of one kind."""
+    rule = f"{name} must be a list of candidates, " + (
+        "whole numbers of at least 1" if kind is int else "finite numbers above 0"
+    )
+    if isinstance(values, numbers.Real):
+        raise ValueError(f"{rule}; got {shown(values)}. For a single one write [{shown(values)}]")
+    listed = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else []
+    expected = numbers.Integral if kind is int else numbers.Real
+    for value in listed:
+        fits = isinstance(value, expected) and not isinstance(value, bool)
+        if not fits or not 0 < value < math.inf:
+            raise ValueError(f"{rule}; got {shown(value)}")
+    if not listed:
+        raise ValueError(f"{rule}; got {shown(values)}")
+    return [kind(value) for value in listed]
+
+
+def check_select(select: Any) -> None:
+    """Refuse what is not a way to select a candidate."""
+    if not isinstance(select, str) or select not in ("best", "one-std-error"):
+        raise ValueError(f"select must be 'best' or 'one-std-error'; got {shown(select)}")
+
+
+def simplest(
+    losses: Sequence[FloatArray],
+    complexity: Sequence[int],
+    rows: IntArray,
+    n: int,
+    weights: FloatArray | None,
+) -> int:
+    """Return the simplest candidate within one (paired) standard error of the best.
+
+    `losses` has those of all held-out labels for each candidate, `rows` the row of each label.
+    """
+    scel = [mean_and_error(values, rows, n, weights)[0] for values in losses]
+    best = losses[int(np.argmin(scel))]
+    errors = [mean_and_error(values - best, rows, n, weights)[1] for values in losses]
+    return metrics.one_standard_error(scel, errors, complexity=complexity, paired=True)
+
+
+def cv_results(
+    params: list[dict[str, Any]],
+    scel: FloatArray,
+    std_error: FloatArray,
+    losses: FloatArray | None = None,
+) -> dict[str, Any]:
+    """Return a ``cv_results_`` in scikit-learn's form; NaN marks candidates not evaluated.
+
+    Scores and ranks are those of `losses`, which are SCEL unless given.
+    """
+    losses = scel if losses is None else losses
+    record: dict[str, Any] = {"params": params}
+    for name in params[0]:
+        record[f"param_{name}"] = np.array([p[name] for p in params])
+    record["scel"] = scel
+    record["scel_std_error"] = std_error
+    record["mean_test_score"] = -losses
+    record["rank_test_score"] = rankdata(
+        np.where(np.isnan(losses), np.inf, losses), method="min"
+    ).astype(np.int32)
+    return record
+
+
+def as_float(X: AnyArray) -> AnyArray:
+    """Return X as floats that hold its values exactly, and no wider than needed."""
+    if X.dtype.kind == "f" and X.dtype.itemsize >= 4:
+        return X
+    return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)

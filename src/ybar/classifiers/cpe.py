@@ -1,0 +1,213 @@
+"""The reduction itself: any probabilistic classifier, fitted to complementary labels, decoded."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin, clone, is_regressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    check_is_fitted,
+    has_fit_parameter,
+)
+
+from .. import decode, labels
+from ..utils import checks
+from ..utils.typing import FloatArray, IntArray
+from .base import ComplementaryClassifier
+
+
+def _check_base(estimator: Any) -> None:
+    """Refuse a base estimator that cannot give probabilities of classes."""
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"estimator must be a classifier, not a class; got {name}. Write {name}()")
+    if not hasattr(estimator, "fit") or is_regressor(estimator):
+        kind = type(estimator).__name__ if hasattr(estimator, "fit") else checks.shown(estimator)
+        raise TypeError(
+            f"estimator must be a classifier; got {kind}. Pass one such as LogisticRegression()"
+        )
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(_without_probabilities(estimator))
+
+
+def _without_probabilities(estimator: Any) -> str:
+    return (
+        f"estimator must have predict_proba; {type(estimator).__name__} has none. Calibrate it: "
+        "CPEClassifier(CalibratedClassifierCV(estimator))"
+    )
+
+
+def _base_gives_probabilities(classifier: CPEClassifier) -> bool:
+    base = classifier._base()
+    if not hasattr(base, "predict_proba"):
+        raise AttributeError(_without_probabilities(base))
+    return True
+
+
+class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignore[misc]
+    """Learn an ordinary classifier from complementary labels with any probabilistic classifier.
+
+    The base estimator learns P(ȳ given x) as if the complementary labels were ordinary ones; the
+    transition matrix T then decodes its probabilities into a class (the paper's CPE).
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``, optional
+        Any scikit-learn classifier or pipeline; by default ``LogisticRegression(max_iter=1000)``.
+    transition : "uniform" or array-like of shape (K, K)
+        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
+    decoder : {"l1", "l2", "max", "likelihood"} or callable
+        See `ybar.decode.decode`.
+    classes : array-like of shape (K,), optional
+        All classes, in the order of the rows of T. Needed when some class never occurs as a
+        complementary label; otherwise the sorted values of y.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    transition_ : ndarray of shape (K, K)
+    estimator_ : the fitted base estimator, whose classes are those that occur in y
+    seen_classes_ : ndarray
+        Indices into ``classes_`` of the classes that occur in y: the classes of ``estimator_``.
+    n_features_in_ : int
+        If the base estimator has it.
+    feature_names_in_ : ndarray
+        If the base estimator has it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ybar import CPEClassifier, labels, transition
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    >>> clf = CPEClassifier().fit(X, y_comp)
+    >>> bool((clf.predict(X) == y).mean() > 0.7)
+    True
+    """
+
+    estimator_: Any
+    seen_classes_: IntArray
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        transition: ArrayLike = "uniform",
+        decoder: decode.Method = "l1",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.transition = transition
+        self.decoder = decoder
+        self.classes = classes
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to complementary labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or whatever the base estimator takes, N rows
+        y : array-like of shape (N,), or boolean array of shape (N, K)
+            Complementary labels: classes the rows are said not to be. A row with several counts
+            once for each.
+        sample_weight : array-like of shape (N,), optional
+            If the base estimator takes them.
+
+        Returns
+        -------
+        self
+        """
+        base = self._base()
+        _check_base(base)
+        codes, weights, classes, T, _ = self._check_fit(X, y, sample_weight)
+        rows, indices = labels.pairs(codes, len(classes))
+        X_fit = X
+        if codes.ndim == 2:
+            X_fit = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
+            weights = None if weights is None else weights[rows]
+        # Some estimators (XGBoost) insist on labels 0..m-1 without gaps.
+        seen, y_fit = np.unique(indices, return_inverse=True)
+        fit_params = {} if weights is None else {_weight_parameter(base): weights}
+        try:
+            fitted = clone(base).fit(X_fit, y_fit, **fit_params)
+        except Exception as err:
+            kind = next((k for k in (ValueError, TypeError) if isinstance(err, k)), RuntimeError)
+            reason = " ".join(str(err).split())
+            if kind is RuntimeError:
+                reason = f"{type(err).__name__}: {reason}"
+            raise kind(
+                f"estimator {type(base).__name__} could not be fitted to X and the "
+                f"complementary labels: {reason}"
+            ) from err
+        self.estimator_, self.seen_classes_ = fitted, seen
+        self.classes_, self.transition_ = classes, T
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, attribute):
+                setattr(self, attribute, getattr(fitted, attribute))
+            elif hasattr(self, attribute):
+                delattr(self, attribute)
+        return self
+
+    @available_if(_base_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_complementary_proba(self, X: Any) -> FloatArray:
+        """Return q: the probability of each class as a complementary label.
+
+        Parameters
+        ----------
+        X : array-like, N rows
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Columns in the order of ``classes_``; 0 for classes that never occurred in y.
+        """
+        check_is_fitted(self, "estimator_")
+        proba = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+        columns = self.seen_classes_[np.asarray(self.estimator_.classes_, dtype=np.intp)]
+        if proba.ndim != 2 or proba.shape[1] != len(columns):
+            raise ValueError(
+                f"estimator {type(self.estimator_).__name__} must give a column for each of its "
+                f"{len(columns)} classes in predict_proba; got shape {proba.shape}"
+            )
+        q = np.zeros((len(proba), len(self.classes_)))
+        q[:, columns] = proba
+        return q
+
+    def _base(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base())
+        tags.input_tags = base.input_tags
+        tags.non_deterministic = base.non_deterministic
+        return tags
+
+
+def _weight_parameter(estimator: Any) -> str:
+    """Return the name of the fit parameter that carries sample weights to the estimator."""
+    if get_config()["enable_metadata_routing"] and isinstance(estimator, (Pipeline, BaseSearchCV)):
+        return "sample_weight"  # which it passes on as it was asked to
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{_weight_parameter(last)}"
+    if isinstance(estimator, BaseSearchCV):
+        return _weight_parameter(estimator.estimator)
+    taken = inspect.signature(estimator.fit).parameters.values()
+    anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken)
+    if not anything and not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"sample_weight is given, but estimator {type(estimator).__name__} takes no sample "
+            "weights in fit; leave them out or choose one that does"
+        )
+    return "sample_weight"

@@ -1,0 +1,192 @@
+"""Simulated accuracies: how far a classifier gets on rows like the user's own, under a given T."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from .. import decode, labels
+from ..classifiers.cpe import CPEClassifier
+from ..utils import checks
+from ..utils.typing import AnyArray, FloatArray, IntArray
+
+# Parts of the budget at which the simulation looks.
+_PARTS = (0.125, 0.25, 0.5, 1.0)
+_MOST_GIGABYTES = 4
+
+
+class Pilot(NamedTuple):
+    """Rows with their true classes, and what to do with them."""
+
+    X: Any
+    codes: IntArray
+    classes: AnyArray
+    classifier: Any
+    sizes: tuple[int, ...]
+
+    @property
+    def n_test(self) -> int:
+        """Rows that are held out in each repetition."""
+        return len(self.codes) // 3
+
+    @property
+    def n_train(self) -> int:
+        """Rows that get labels in each repetition."""
+        return len(self.codes) - self.n_test
+
+
+def check(
+    n: int,
+    X: Any,
+    y: ArrayLike | None,
+    classifier: Any,
+    budget: int | None,
+    target: float | None,
+) -> Pilot | None:
+    """Return what to simulate with, None without X."""
+    if X is None or y is None:
+        given = {"X": X, "y": y, "target": target, "classifier": classifier}
+        named = next((name for name, value in given.items() if value is not None), None)
+        if named is not None:
+            raise ValueError(
+                f"{named} needs X and y, rows of a pilot with their true classes; got "
+                f"X={_kind(X)} and y={_kind(y)}. Pass both, or leave {named} out"
+            )
+        return None
+    column = checks.label_column(checks.label_array(y, "y must hold one true class a row"), "y")
+    try:
+        n_rows = _num_samples(X)
+    except TypeError:
+        raise ValueError(
+            f"X must be an array, a sparse matrix or a data frame; got {checks.shown(X)}"
+        ) from None
+    if n_rows != len(column):
+        raise ValueError(
+            f"X and y must have the same number of rows; got {n_rows} and {len(column)}"
+        )
+    names, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
+    if len(names) != n:
+        raise ValueError(
+            f"y must hold each of the {n} classes of n_classes; got {len(names)}, "
+            f"{checks.shown(names.tolist())}. Add rows of the others, or correct n_classes"
+        )
+    if counts.min() < 2:
+        raise ValueError(
+            "y must hold each class at least twice, to train and to test; got "
+            f"{checks.shown(names[counts.argmin()])} once. Add rows of it"
+        )
+    model = _default_classifier() if classifier is None else classifier
+    if isinstance(model, type) or not hasattr(model, "get_params") or _prefix(model) is None:
+        shown = model.__name__ if isinstance(model, type) else checks.shown(model)
+        raise ValueError(
+            "classifier must be one of ybar's, such as CPEClassifier(), or a pipeline that ends in "
+            f"one; got {shown}. Around another put CPEClassifier(estimator)"
+        )
+    total = n_rows - n_rows // 3 if budget is None else budget
+    _refuse_too_many(X, n_rows, total)
+    sizes = sorted({size for part in _PARTS if (size := round(part * total)) >= n})
+    rows = X.tocsr() if issparse(X) else X
+    return Pilot(rows, codes.astype(np.intp), names, model, tuple(sizes))
+
+
+def _refuse_too_many(X: Any, n_rows: int, total: int) -> None:
+    """Refuse a budget for which the rows of the pilot, repeated, would not fit in memory."""
+    gigabytes = getattr(getattr(X, "data", X), "nbytes", 0) / n_rows * total / 2**30
+    if gigabytes > _MOST_GIGABYTES:
+        raise ValueError(
+            f"budget must be so small that X, repeated for each label, takes at most "
+            f"{_MOST_GIGABYTES} GB; {total:,} labels take {gigabytes:.0f} GB. Simulate with fewer "
+            "labels or columns, or leave X out"
+        )
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def _default_classifier() -> CPEClassifier:
+    base = make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
+    return CPEClassifier(base, decoder="likelihood")
+
+
+def _prefix(model: Any) -> str | None:
+    """Return what stands before `transition` in the names of a classifier's parameters."""
+    names = set(model.get_params())
+    found = (name.removesuffix("transition") for name in sorted(names, key=len))
+    return next((p for p in found if {f"{p}transition", f"{p}classes"} <= names), None)
+
+
+def simulate(
+    pilot: Pilot, designs: Mapping[str, FloatArray], repeats: int, generator: Generator
+) -> dict[str, FloatArray]:
+    """Return accuracies on held-out rows, (repeats, sizes) for each design.
+
+    In a repetition all designs and sizes share the test rows and the order of the others.
+    """
+    found = {name: np.empty((repeats, len(pilot.sizes))) for name in designs}
+    for repeat in range(repeats):
+        order = generator.permutation(len(pilot.codes))
+        test, train = order[: pilot.n_test], order[pilot.n_test :]
+        rows = np.resize(train, pilot.sizes[-1])  # from the start again where it is too short
+        X_rows, X_test = _safe_indexing(pilot.X, rows), _safe_indexing(pilot.X, test)
+        model = _seeded(pilot.classifier, generator)
+        for name, T in designs.items():
+            y_comp = labels.draw(pilot.codes[rows], T, generator)
+            for i, size in enumerate(pilot.sizes):
+                part = _safe_indexing(X_rows, np.arange(size))
+                y_pred = _fit_predict(model, T, part, y_comp[:size], X_test)
+                found[name][repeat, i] = (y_pred == pilot.codes[test]).mean()
+    return found
+
+
+def _fit_predict(model: Any, T: FloatArray, X: Any, y_comp: AnyArray, X_test: Any) -> AnyArray:
+    if (y_comp == y_comp[0]).all():  # classifiers refuse a single label; it says the same of all
+        q = np.eye(len(T))[[y_comp[0]]]
+        return np.repeat(decode.decode(q, T), _num_samples(X_test))
+    prefix = _prefix(model)
+    given = {f"{prefix}transition": T, f"{prefix}classes": np.arange(len(T))}
+    try:
+        return np.asarray(clone(model).set_params(**given).fit(X, y_comp).predict(X_test))
+    except ValueError as error:
+        why = " ".join(str(error).split()).split(". ")[0]
+        raise ValueError(f"X must be what classifier can take; it says: {why}") from error
+
+
+def _seeded(model: Any, generator: Generator) -> Any:
+    """Return a copy in which every random_state that was left open has a number."""
+    open_ones = sorted(
+        name
+        for name, value in model.get_params().items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    )
+    seeds = {name: int(generator.integers(2**31)) for name in open_ones}
+    return clone(model).set_params(**seeds)
+
+
+def std_error(values: FloatArray) -> FloatArray:
+    """Return the standard error of the mean over the first axis."""
+    return np.asarray(values.std(axis=0, ddof=1) / math.sqrt(len(values)))
+
+
+def labels_for(target: float, sizes: tuple[int, ...], means: FloatArray) -> int | None:
+    """Return where a curve first meets the target, on straight lines over log(size)."""
+    reached = np.flatnonzero(means >= target)
+    if len(reached) == 0:
+        return None
+    i = int(reached[0])
+    if i == 0:
+        return sizes[0]
+    at = np.interp(target, means[i - 1 : i + 1], np.log(sizes[i - 1 : i + 1]))
+    return min(sizes[i], math.ceil(math.exp(at)))

@@ -1,0 +1,267 @@
+"""The paper's tables from what is in the ledger, each figure beside the published one.
+
+`layouts` says which tables there are and what their rows show, `choose` which run of a trial
+counts, `published` what the paper has, and `render` makes text of them.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ...utils.checks import shown
+from ..plan.model import Dataset, Facts, Plan, Setting
+from ..runs.ledger import Entry
+from . import published
+from .choose import EPOCHS, URES, Rule, Runs
+from .layouts import Layout, Row, caption, layouts
+
+__all__ = ["Agreement", "Cell", "Difference", "Table", "agreement", "build"]
+
+# Sums of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
+_ROUNDING = 1e-9
+# Nor whether 90.65 is shown as 90.6 or 90.7: an export has fewer digits than a ledger.
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one data set under one setting.
+
+    Attributes
+    ----------
+    accuracies : tuple of float
+        In percent, one for each trial that is complete.
+    of : int
+        How many trials are planned; 0 where the plan does not have the cell.
+    paper : (float, float) or None
+        Accuracy and standard deviation published; None where nothing is, or not for this protocol.
+    rates : tuple of float or None
+        The learning rate chosen in each trial.
+    failed : int
+        How many runs of those trials failed, and could not be chosen.
+    """
+
+    accuracies: tuple[float, ...] = ()
+    of: int = 0
+    paper: published.Figure | None = None
+    rates: tuple[float | None, ...] = ()
+    failed: int = 0
+
+    @property
+    def n(self) -> int:
+        """How many trials are complete."""
+        return len(self.accuracies)
+
+    @property
+    def mean(self) -> float:
+        """The mean over trials; NaN without any."""
+        return round(statistics.fmean(self.accuracies), _DIGITS) if self.n else math.nan
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over trials (n - 1 in the denominator); NaN for less than two."""
+        return round(statistics.stdev(self.accuracies), _DIGITS) if self.n > 1 else math.nan
+
+    @property
+    def complete(self) -> bool:
+        """Whether all planned trials are in."""
+        return self.n == self.of
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether the mean is off by more than 1 point + two of the paper's standard deviations.
+
+        None where there is nothing to compare.
+        """
+        if self.paper is None or not self.n:
+            return None
+        accuracy, std = self.paper
+        return abs(self.mean - accuracy) > 1 + 2 * std + _ROUNDING
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: rows of cells, a column for each data set and setting.
+
+    Attributes
+    ----------
+    name : str
+        "main", "linear-clean", "linear-noisy", "decoders", "traditional", "validation-cpe-t" or
+        "validation-fwd"; of a base that the paper does not have, the base's.
+    caption : str
+        What was chosen and how, and what the mark means.
+    columns : tuple of (data set, setting)
+    rows : tuple of (label, cells)
+    """
+
+    name: str
+    title: str
+    caption: str
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+
+    def cells(self) -> Iterable[tuple[str, str, str, Cell]]:
+        """Yield all cells, with their row, data set and setting."""
+        for label, cells in self.rows:
+            for (dataset, setting), cell in zip(self.columns, cells, strict=True):
+                yield label, dataset, setting, cell
+
+
+def build(
+    entries: Iterable[Entry],
+    plan: Plan,
+    *,
+    epoch: str = "last",
+    ure: str = "given",
+    facts: Mapping[Dataset, Facts] | None = None,
+) -> list[Table]:
+    """Return the tables of a plan, filled as far as the runs are in the ledger.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        In any order; those of other plans do not count.
+    plan : Plan
+    epoch : {"last", "best"}
+        Whether the last epoch counts, or the one with the lowest validation loss.
+    ure : {"given", "uniform"}
+        The transition matrix under which URE chooses, where it does.
+    facts : dict of Facts, optional
+        Which data the plan means; without them, those that the entries were run on.
+
+    Returns
+    -------
+    list of Table
+        A trial counts once all its learning rates have come to an end; a run that failed is not
+        chosen, and a trial of which all failed does not count.
+    """
+    for name, value, allowed in (("epoch", epoch, EPOCHS), ("ure", ure, URES)):
+        if value not in allowed:
+            raise ValueError(
+                f"{name} must be {' or '.join(map(repr, allowed))}; got {shown(value)}"
+            )
+    runs, rule = Runs(entries, plan, facts), Rule(epoch, ure)
+    tables: dict[str, Table] = {}
+    for layout in layouts(plan):
+        table = _table(layout, runs, rule)
+        if table.columns:
+            name = table.name
+            while name in tables:  # a user's base may have the name of a table
+                name += "-2"
+            tables[name] = replace(table, name=name)
+    return list(tables.values())
+
+
+def _table(layout: Layout, runs: Runs, rule: Rule) -> Table:
+    parts = [row.part for row in layout.rows]
+    settings = dict.fromkeys(s for part in parts for s in part.settings if layout.keep(s))
+    columns = [
+        (dataset, setting)
+        for dataset in dict.fromkeys(d for part in parts for d in part.datasets)
+        for setting in settings
+        if any(dataset in part.datasets and setting in part.settings for part in parts)
+    ]
+    rows = tuple(
+        (row.label, tuple(_cell(row, layout.source, *column, runs, rule) for column in columns))
+        for row in layout.rows
+    )
+    compared = any(cell.paper for _, cells in rows for cell in cells)
+    return Table(
+        layout.name,
+        layout.title,
+        caption(layout.rows, rule, compared),
+        tuple((dataset.name, setting.name) for dataset, setting in columns),
+        rows,
+    )
+
+
+def _cell(
+    row: Row, source: str, dataset: Dataset, setting: Setting, runs: Runs, rule: Rule
+) -> Cell:
+    part, method = row.part, row.method
+    if dataset not in part.datasets or setting not in part.settings:
+        return Cell()
+    chosen = runs.choose_all(part, method, dataset, setting, rule)
+    paper = None
+    if row.name is not None:
+        paper = published.figure(source, row.name, runs.plan, part, method, dataset, setting)
+    return Cell(
+        tuple(c.accuracy for c in chosen),
+        part.trials,
+        paper,
+        tuple(c.learning_rate for c in chosen),
+        runs.n_failed(part, method, dataset, setting, rule),
+    )
+
+
+class Difference(NamedTuple):
+    """A cell that differs from the paper's."""
+
+    table: str
+    row: str
+    dataset: str
+    setting: str
+    mean: float
+    n: int
+    of: int
+    paper: published.Figure
+
+
+class Agreement(NamedTuple):
+    """How many cells that the paper has were run, all their trials complete, and agree with it.
+
+    Attributes
+    ----------
+    published : int
+        Cells beside which a published figure stands.
+    run : int
+        Those with at least one trial.
+    complete : int
+        Those with all of them.
+    agree : int
+        Those run that do not differ.
+    differing : tuple of Difference
+        The others, the largest difference first.
+    """
+
+    published: int
+    run: int
+    complete: int
+    agree: int
+    differing: tuple[Difference, ...]
+
+
+def agreement(tables: Iterable[Table]) -> Agreement:
+    """Return how far tables agree with the paper.
+
+    Examples
+    --------
+    >>> from ybar.experiments.plan import reading as plan_file
+    >>> from ybar.experiments.results import tables
+    >>> tables.agreement(tables.build([], plan_file.read("paper")))
+    Agreement(published=468, run=0, complete=0, agree=0, differing=())
+    """
+    compared, differing = [], []
+    for table in tables:
+        for row, dataset, setting, cell in table.cells():
+            if cell.paper is None:
+                continue
+            compared.append(cell)
+            if cell.differs:
+                differing.append(
+                    Difference(
+                        table.name, row, dataset, setting, cell.mean, cell.n, cell.of, cell.paper
+                    )
+                )
+    differing.sort(key=lambda d: (-abs(d.mean - d.paper[0]), d))
+    return Agreement(
+        published=len(compared),
+        run=sum(cell.n > 0 for cell in compared),
+        complete=sum(cell.n > 0 and cell.complete for cell in compared),
+        agree=sum(cell.differs is False for cell in compared),
+        differing=tuple(differing),
+    )

@@ -1,0 +1,1 @@
+"""Running a plan: one job, a sweep over jobs, the ledger of outcomes and its exports."""

@@ -1,0 +1,65 @@
+"""How long jobs will take: from what the ledger has seen, else from what they compute."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..plan.model import Boosting, Dataset, Facts, Job, Network, config
+from .ledger import Entry
+
+# Of one core of the machines that ybar is built on; see results/benchmarks.md.
+_PRODUCTS_A_SECOND = 60e9
+_SECONDS_A_LOGIT = 6e-8
+_SECONDS_A_DISTANCE = 4e-9
+_SECONDS_A_BINNED_VALUE = 1.4e-6
+_SECONDS_A_BATCH = 3e-4
+_SECONDS_A_ROW_OF_A_MODULE = 2.5e-4
+
+Cost = Callable[[Job], float]
+
+
+def cost(entries: Iterable[Entry], facts: Mapping[Dataset, Facts]) -> Cost:
+    """Return a function that gives the seconds a job will take on one core, roughly.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        Runs that have been: of the same base and data they are what to expect.
+    facts : mapping of Dataset to Facts
+    """
+    seen: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
+    for entry in entries:
+        if entry.cause is None and entry.seconds > 0:  # not every export knows
+            seen[_key(entry.config)].append(entry.seconds)
+
+    def seconds(job: Job) -> float:
+        before = seen.get(_key(config(job, job.trainings[0])))
+        if before:
+            return len(job.trainings) * sum(before) / len(before)
+        return _computed(job, facts[job.dataset])
+
+    return seconds
+
+
+def _key(configuration: Mapping[str, Any]) -> tuple[str, str]:
+    return json.dumps(configuration["how"], sort_keys=True), configuration["data_sha256"]
+
+
+def _computed(job: Job, facts: Facts) -> float:
+    base, rows, n_classes = job.base, facts.n_rows, facts.n_classes
+    if isinstance(base, Network) and base.module is not None:  # who knows
+        return len(job.trainings) * base.epochs * rows * _SECONDS_A_ROW_OF_A_MODULE
+    if isinstance(base, Network):
+        sizes = [facts.n_features, *base.hidden_layer_sizes, n_classes]
+        layers = [a * b for a, b in itertools.pairwise(sizes)]
+        products = 2 * rows * (2.3 * layers[0] + 3.3 * sum(layers[1:]))
+        an_epoch = products / _PRODUCTS_A_SECOND + rows * sum(sizes[1:]) * _SECONDS_A_LOGIT / 2
+        an_epoch += rows / base.batch_size * _SECONDS_A_BATCH
+        return len(job.trainings) * base.epochs * an_epoch
+    if isinstance(base, Boosting):
+        return rows * facts.n_features * n_classes * _SECONDS_A_BINNED_VALUE
+    return rows * rows * (base.n_components or facts.n_features) * _SECONDS_A_DISTANCE / 40

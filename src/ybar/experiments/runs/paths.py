@@ -1,0 +1,76 @@
+"""Run a job of CPE-KNN or CPE-GBDT: one path of candidates, chosen by SCEL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ... import decode
+from ..plan.model import (
+    Boosting,
+    Job,
+    Neighbors,
+)
+from .outcome import Outcome, Tell, Trial
+
+
+def neighbors(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
+    """Return what came of CPE-KNN: k chosen by SCEL."""
+    from ...classifiers.neighbors import CPEKNeighborsClassifierCV
+
+    base = job.base
+    assert isinstance(base, Neighbors)  # noqa: S101
+    clf = CPEKNeighborsClassifierCV(
+        [k for k in base.n_neighbors if k <= len(trial.training)],
+        n_components=base.n_components or None,
+        n_jobs=1,
+        **_shared(job, data, trial),
+    ).fit(data.X_train, trial.y_comp)
+    return [_of_path(job, data, trial, clf, ["n_neighbors"])]
+
+
+def boosting(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
+    """Return what came of CPE-GBDT: learning rate and rounds chosen by SCEL."""
+    from ...classifiers.boosting import CPEBoostingClassifierCV
+
+    base = job.base
+    assert isinstance(base, Boosting)  # noqa: S101
+    clf = CPEBoostingClassifierCV(
+        base.learning_rates,
+        base.n_estimators,
+        method=base.method,
+        early_stopping=base.early_stopping,
+        lightgbm_params={
+            name: value
+            for name in ("max_bin", "min_data_in_leaf", "feature_fraction", "bagging_fraction")
+            if (value := getattr(base, name)) is not None
+        }
+        | ({"bagging_freq": 1} if base.bagging_fraction is not None else {}),
+        n_jobs=1,
+        **_shared(job, data, trial),
+    ).fit(data.X_train, trial.y_comp)
+    return [_of_path(job, data, trial, clf, ["learning_rate", "n_estimators"])]
+
+
+def _shared(job: Job, data: Bunch, trial: Trial) -> dict[str, Any]:
+    return {
+        "transition": trial.T,
+        "classes": np.arange(len(data.classes)),
+        "cv": [(trial.training, trial.held_out)],
+        "random_state": job.trial,
+    }
+
+
+def _of_path(job: Job, data: Bunch, trial: Trial, clf: Any, names: list[str]) -> Outcome:
+    """Return the path by SCEL, and what the chosen model makes of the test data."""
+    curves = {name: np.asarray(clf.cv_results_[f"param_{name}"]) for name in names}
+    curves |= {name: np.asarray(clf.cv_results_[name]) for name in ("scel", "scel_std_error")}
+    found = {f"last.{name}": float(clf.best_params_[name]) for name in names}
+    found["last.scel"] = -float(clf.best_score_)
+    q = clf.predict_complementary_proba(data.X_test)
+    for decoder in ("l1", "max", "likelihood"):
+        right = decode.decode(q, trial.T, decoder) == data.y_test
+        found[f"last.accuracy_{decoder}"] = 100 * float(np.mean(right))
+    return Outcome(job.trainings[0], curves=curves, figures=found)

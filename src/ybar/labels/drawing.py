@@ -1,0 +1,126 @@
+"""Draw complementary labels from a transition matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import transition
+from ..utils import checks
+from ..utils.encoding import check_classes, check_indices, look_up
+from ..utils.random import as_generator
+from ..utils.typing import AnyArray, FloatArray, IntArray, Seed
+
+# Rows handled at a time by `draw`: its buffers then stay in the processor's cache.
+_BLOCK = 1 << 15
+
+
+def draw(
+    y: ArrayLike,
+    T: ArrayLike,
+    random_state: Seed = None,
+    *,
+    classes: ArrayLike | None = None,
+) -> AnyArray:
+    """Draw one complementary label for each ordinary label: ȳ ~ T[y].
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Ordinary labels: class indices 0..K-1, or names out of `classes`.
+    T : array-like of shape (K, K)
+        Transition matrix, ``T[y, k] = P(ȳ = k given y)``.
+    random_state : int, Generator, RandomState or None
+    classes : array-like of shape (K,), optional
+        Names of the classes in the order of the rows of T, when `y` holds names.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Class indices, or names when `classes` is given.
+
+    Notes
+    -----
+    Walker's alias method: a constant number of steps a label whatever K. Entries of T that are 0
+    are never drawn, not even by rounding.
+
+    Examples
+    --------
+    >>> from ybar import labels, transition
+    >>> labels.draw([0, 1, 2, 2], transition.uniform(3), random_state=0)
+    array([2, 2, 0, 0])
+    >>> labels.draw(["cat", "dog"], [[0, 1], [1, 0]], classes=["cat", "dog"])
+    array(['dog', 'cat'], dtype='<U3')
+    """
+    array = transition.check(T)
+    n_classes = len(array)
+    if classes is not None:
+        names = check_classes(classes)
+        if len(names) != n_classes:
+            raise ValueError(
+                f"T must have one row for each of the {len(names)} classes; got shape {array.shape}"
+            )
+        checks.named_as(T, names, "T")
+        given = checks.label_array(y, "y must hold one class name a row")
+        indices = look_up(checks.label_column(given, "y"), names, "y")
+        if len(indices) == 0:
+            raise ValueError("y must hold at least one label; got none")
+    else:
+        names = None
+        indices = check_indices(y, n_classes, "y")
+    threshold, alias = (table.ravel() for table in _alias_tables(array))
+    generator = as_generator(random_state)
+    drawn = np.empty(len(indices), dtype=np.intp)
+    for start in range(0, len(indices), _BLOCK):
+        block = indices[start : start + _BLOCK]
+        fraction = generator.random(len(block))
+        fraction *= n_classes
+        column = fraction.astype(np.intp)
+        fraction -= column
+        cell = block * n_classes
+        cell += column
+        label = alias.take(cell)
+        np.copyto(label, column, where=fraction < threshold.take(cell))
+        drawn[start : start + _BLOCK] = label
+    return drawn if names is None else names[drawn]
+
+
+def _alias_tables(T: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return Walker's tables for each row of T.
+
+    Column j of row y is drawn with probability 1/K; it then stays j with probability
+    ``threshold[y, j]`` and becomes ``alias[y, j]`` otherwise.
+    """
+    n = len(T)
+    rows = np.arange(n)
+    mass = T * n
+    threshold = np.ones((n, n))
+    alias = np.tile(rows, (n, 1))
+    # All rows at once. Columns below 1 come first; each step tops one of them up to 1 from the
+    # first column above 1, or, when that has given too much, passes on to the next one above 1.
+    order = np.argsort(mass >= 1, axis=1, kind="stable")
+    small = np.zeros(n, dtype=np.intp)
+    n_small = (mass < 1).sum(axis=1)
+    giver = n_small.copy()
+    left = mass[rows, order[rows, np.minimum(giver, n - 1)]]
+    active = rows[giver < n]
+    while len(active):
+        spent = left[active] < 1
+        passing, giving = active[spent & (giver[active] + 1 < n)], active[~spent]
+        giving = giving[small[giving] < n_small[giving]]
+        column, source = order[giving, small[giving]], order[giving, giver[giving]]
+        threshold[giving, column] = mass[giving, column]
+        alias[giving, column] = source
+        left[giving] -= 1 - mass[giving, column]
+        small[giving] += 1
+        column, source = order[passing, giver[passing]], order[passing, giver[passing] + 1]
+        threshold[passing, column] = left[passing]
+        alias[passing, column] = source
+        left[passing] += mass[passing, source] - 1
+        giver[passing] += 1
+        active = np.union1d(giving, passing)
+    # Rounding can leave columns over: they are full, unless T has them at zero.
+    over = (T == 0) & (threshold == 1)
+    threshold[over] = 0
+    alias[over] = np.argmax(T, axis=1)[np.nonzero(over)[0]]
+    return threshold, alias

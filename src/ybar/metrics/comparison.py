@@ -1,0 +1,222 @@
+"""Two models on the same held-out labels, row by row; the simplest of several about as good."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtr
+
+from ..utils import checks
+from ..utils.typing import FloatArray
+from .losses import Losses, mean_and_error, scel_losses, ure_losses
+
+
+class Comparison(NamedTuple):
+    """How two models differ on the same held-out labels, both losses being better when low."""
+
+    difference: float
+    """Mean loss of the first minus that of the second: below 0 where the first is better."""
+    std_error: float
+    """Standard error of the difference, over rows."""
+    t: float
+    """The difference in standard errors."""
+    p_value: float
+    """How likely a difference as large is by chance, in either direction, if there is none."""
+    n_rows: int
+    """Rows that have a label, and some weight."""
+
+    def __str__(self) -> str:
+        """Return the comparison as one line."""
+        rows = f"{self.n_rows:,} rows"
+        if self.difference == 0:
+            return f"no difference (± {self.std_error:.2g}, p = {self.p_value:.2g}, {rows})"
+        lower = "first" if self.difference < 0 else "second"
+        return (
+            f"the {lower} is lower by {abs(self.difference):.4g} ± {self.std_error:.2g} "
+            f"(t = {self.t:.3g}, p = {self.p_value:.2g}, {rows})"
+        )
+
+
+def compare(
+    y_comp: ArrayLike, q_a: ArrayLike, q_b: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> Comparison:
+    """Compare the SCEL of two models on the same held-out complementary labels.
+
+    Losses of two models go up and down together from row to row; the standard error of their
+    differences is therefore often far below that of either SCEL. The p-value is that of the
+    paired t-test: with one label a row and no weights, ``scipy.stats.ttest_rel`` of the losses.
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
+        Held-out complementary labels that neither model was fitted to, nor chosen by; or
+        whatever was observed, see `ybar.labels.Evidence`.
+    q_a, q_b : array-like of shape (N, K)
+        Complementary probabilities of both; for evidence the class probabilities p, see `scel`.
+        A probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+    sample_weight : array-like of shape (N,), optional
+
+    Returns
+    -------
+    Comparison
+        ``difference`` (of SCEL, first minus second), ``std_error``, ``t``, ``p_value``,
+        ``n_rows``.
+
+    Notes
+    -----
+    Models of different kinds are better compared by ``p @ T`` than by q, with
+    ``p = decode.class_probabilities(q, T)``: frequencies of k neighbours scatter by about
+    (K-1)/(2k) in SCEL, most of which decoding takes away again.
+
+    Examples
+    --------
+    >>> from ybar import metrics
+    >>> q_a = [[0.1, 0.4, 0.5], [0.5, 0.2, 0.3], [0.3, 0.1, 0.6], [0.2, 0.5, 0.3]]
+    >>> q_b = [[0.3, 0.3, 0.4], [0.4, 0.3, 0.3], [0.3, 0.3, 0.4], [0.4, 0.3, 0.3]]
+    >>> print(metrics.compare([2, 0, 2, 1], q_a, q_b))
+    the first is lower by 0.3406 ± 0.071 (t = -4.79, p = 0.017, 4 rows)
+    """
+    first = scel_losses(y_comp, q_a, None, name="q_a")
+    second = scel_losses(y_comp, q_b, None, name="q_b")
+    if np.shape(q_a) != np.shape(q_b):
+        raise ValueError(
+            "q_a and q_b must have the same shape, a column for each class; got "
+            f"{np.shape(q_a)} and {np.shape(q_b)}"
+        )
+    return _paired(first, second, sample_weight)
+
+
+def compare_error_rates(
+    y_comp: ArrayLike,
+    y_pred_a: ArrayLike,
+    y_pred_b: ArrayLike,
+    T: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> Comparison:
+    """Compare the error rates of two models by URE on the same held-out complementary labels.
+
+    Only rows of which the two predict different classes count, so that the difference of two
+    error rates is known better than either of them. It is unbiased where T is the true one.
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
+        Held-out complementary labels that neither model was fitted to, nor chosen by.
+    y_pred_a, y_pred_b : array-like of shape (N,)
+        Predicted class indices of both: of two models, or of one with two decoders.
+    T : array-like of shape (K, K)
+        As for `ure_zero_one`.
+    sample_weight : array-like of shape (N,), optional
+
+    Returns
+    -------
+    Comparison
+        ``difference`` (of error rates, first minus second), ``std_error``, ``t``, ``p_value``,
+        ``n_rows``.
+
+    Examples
+    --------
+    >>> from ybar import metrics, transition
+    >>> T = transition.uniform(3)
+    >>> print(metrics.compare_error_rates([0, 1, 2, 0], [1, 2, 1, 1], [0, 2, 1, 1], T))
+    the first is lower by 0.5 ± 0.5 (t = -1, p = 0.39, 4 rows)
+    """
+    first, second = ure_losses(y_comp, T, stacklevel=3, y_pred_a=y_pred_a, y_pred_b=y_pred_b)
+    return _paired(first, second, sample_weight)
+
+
+def _paired(first: Losses, second: Losses, sample_weight: ArrayLike | None) -> Comparison:
+    differences = first.values - second.values
+    difference, std_error = mean_and_error(differences, first.rows, first.n, sample_weight)
+    rows = first.rows
+    if sample_weight is not None:
+        rows = rows[checks.weights(sample_weight, first.n)[rows] > 0]
+    n_rows = len(np.unique(rows))
+    if n_rows < 2:
+        raise ValueError(
+            "y_comp must have labels in at least 2 rows of some weight, to tell a difference from "
+            f"chance; got {n_rows}"
+        )
+    if std_error > 0:
+        t = difference / std_error
+    else:
+        t = math.copysign(math.inf, difference) if difference else 0.0
+    p_value = float(2 * stdtr(n_rows - 1, -abs(t)))
+    return Comparison(difference, std_error, t, p_value, n_rows)
+
+
+def one_standard_error(
+    scel: ArrayLike,
+    std_error: ArrayLike,
+    *,
+    complexity: ArrayLike | None = None,
+    paired: bool = False,
+) -> int:
+    """Return the index of the simplest candidate within one standard error of the best.
+
+    Parameters
+    ----------
+    scel : array-like of shape (n,)
+        SCEL (or URE) of each candidate; NaN for one that was not evaluated.
+    std_error : array-like of shape (n,)
+        Standard error of each; if `paired`, of its difference to the best, as `compare` gives it.
+    complexity : array-like of shape (n,), optional
+        Numbers that are higher for what is less simple: trees, epochs, minus the number of
+        neighbours. By default candidates stand from simple to complex.
+    paired : bool
+        Paired errors are smaller, and so keep closer to the best.
+
+    Returns
+    -------
+    int
+        Of candidates as simple as one another, the one of the lowest SCEL.
+
+    Notes
+    -----
+    Learning rates, methods and decoders have no such order. Take the lowest SCEL there.
+
+    Examples
+    --------
+    >>> from ybar import metrics
+    >>> metrics.one_standard_error([2.30, 2.21, 2.20], [0.02, 0.02, 0.02])
+    1
+    >>> metrics.one_standard_error([2.30, 2.21, 2.20], [0.03, 0.004, 0], paired=True)
+    2
+    """
+    losses = _numbers(scel, "scel")
+    errors = _numbers(std_error, "std_error", len(losses))
+    order = np.arange(len(losses)) if complexity is None else complexity
+    order = _numbers(order, "complexity", len(losses))
+    if not isinstance(paired, (bool, np.bool_)):
+        raise ValueError(f"paired must be True or False; got {checks.shown(paired)}")
+    if np.isnan(order).any():
+        raise ValueError(
+            "complexity must be a number for each candidate; got NaN for candidate "
+            f"{int(np.argmax(np.isnan(order)))}"
+        )
+    if not (losses < math.inf).any() or np.isneginf(losses).any():
+        raise ValueError(
+            f"scel must have a finite value, that of the best candidate; got {checks.shown(scel)}"
+        )
+    if (errors < 0).any() or np.isinf(errors).any():
+        wrong = errors[(errors < 0) | np.isinf(errors)][0]
+        raise ValueError(
+            f"std_error must be finite and not negative, NaN where it is unknown; got {wrong:g}"
+        )
+    best = int(np.nanargmin(losses))
+    allowed = np.nan_to_num(errors if paired else np.full_like(losses, errors[best]))
+    near = np.flatnonzero(losses - losses[best] <= allowed)
+    return int(min([best, *near], key=lambda i: (order[i], losses[i])))
+
+
+def _numbers(values: ArrayLike, name: str, n: int | None = None) -> FloatArray:
+    rule = f"{name} must be a list of numbers, one for each candidate"
+    array = checks.array_of_numbers(values, rule).astype(np.float64)
+    if array.ndim != 1 or len(array) == 0 or (n is not None and len(array) != n):
+        many = "" if n is None else f" ({n})"
+        raise ValueError(f"{rule}{many}; got shape {array.shape}")
+    return array

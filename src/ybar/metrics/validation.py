@@ -1,0 +1,145 @@
+"""Judge a model by complementary labels alone: SCEL and the URE of the zero-one loss."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+from numpy.typing import ArrayLike
+
+from ..utils import checks
+from .losses import mean_and_error, scel_losses, ure_losses
+
+
+@overload
+def scel(
+    y_comp: ArrayLike,
+    q: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    zero_as: float = ...,
+    return_std_error: Literal[False] = ...,
+) -> float: ...
+
+
+@overload
+def scel(
+    y_comp: ArrayLike,
+    q: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    zero_as: float = ...,
+    return_std_error: Literal[True],
+) -> tuple[float, float]: ...
+
+
+def scel(
+    y_comp: ArrayLike,
+    q: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    zero_as: float = 0.0,
+    return_std_error: bool = False,
+) -> float | tuple[float, float]:
+    """Return the surrogate complementary estimation loss: the mean of -log q[ȳ]. Lower is better.
+
+    Up to a constant that no model can change, it is an unbiased estimate of the Kullback-Leibler
+    divergence of q from the rows of T (Proposition 1 of the paper).
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
+        Held-out complementary labels; or whatever was observed, see `ybar.labels.Evidence`.
+    q : array-like of shape (N, K)
+        Complementary probabilities. For evidence the class probabilities p instead: the loss is
+        the mean of -log Σ_y p[y] e[y] over the rows that say something, which for complementary
+        labels is -log q[ȳ].
+    sample_weight : array-like of shape (N,), optional
+    zero_as : float
+        What a probability of exactly 0 counts as, where its label occurs. By default as 0: the
+        loss is infinite then. The scorers and ``score`` pass 1/(n+1) for n labels, see
+        `scel_scorer`. All other probabilities count as they are, however small.
+    return_std_error : bool
+        Also return the standard error of the mean (over rows, which are independent, even where
+        the labels of one row are not).
+
+    Returns
+    -------
+    loss : float
+    std_error : float
+        Only if `return_std_error`.
+
+    Examples
+    --------
+    >>> from ybar import metrics
+    >>> round(metrics.scel([0, 2], [[0.5, 0.2, 0.3], [0.2, 0.3, 0.5]]), 4)
+    0.6931
+    """
+    zero_as = checks.number(zero_as, "zero_as", "a probability, from 0 to 1", 0, 1)
+    losses = scel_losses(y_comp, q, zero_as)
+    mean, std_error = mean_and_error(*losses, sample_weight)
+    return (mean, std_error) if return_std_error else mean
+
+
+@overload
+def ure_zero_one(
+    y_comp: ArrayLike,
+    y_pred: ArrayLike,
+    T: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    return_std_error: Literal[False] = ...,
+) -> float: ...
+
+
+@overload
+def ure_zero_one(
+    y_comp: ArrayLike,
+    y_pred: ArrayLike,
+    T: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    return_std_error: Literal[True],
+) -> tuple[float, float]: ...
+
+
+def ure_zero_one(
+    y_comp: ArrayLike,
+    y_pred: ArrayLike,
+    T: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    return_std_error: bool = False,
+) -> float | tuple[float, float]:
+    """Return the unbiased estimate of the error rate from complementary labels alone.
+
+    The mean of ``Σ_k (T⁻¹)[ȳ, k]·1[ŷ ≠ k]``; with uniform T this is (K-1)·mean(ŷ = ȳ). It is
+    unbiased when T is the true one, and can be negative or above 1 by chance. Several labels a row
+    must each follow T, and be no more for some classes than for others.
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
+        Complementary labels that the predictions were not fitted to.
+    y_pred : array-like of shape (N,)
+        Predicted class indices.
+    T : array-like of shape (K, K)
+        A singular T is replaced by its pseudo-inverse, with a warning: no longer unbiased.
+    sample_weight : array-like of shape (N,), optional
+    return_std_error : bool
+        Also return the standard error.
+
+    Returns
+    -------
+    error_rate : float
+    std_error : float
+        Only if `return_std_error`.
+
+    Examples
+    --------
+    >>> from ybar import metrics, transition
+    >>> round(metrics.ure_zero_one([0, 1, 2, 0], [0, 2, 1, 1], transition.uniform(3)), 4)
+    0.5
+    """
+    (losses,) = ure_losses(y_comp, T, stacklevel=3, y_pred=y_pred)
+    mean, std_error = mean_and_error(*losses, sample_weight)
+    return (mean, std_error) if return_std_error else mean

@@ -1,0 +1,256 @@
+"""Transition matrices from counts: of classes with their complementary labels, yours or published.
+
+`ybar.transition` shows these functions as its own.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from ..utils import checks
+from ..utils.encoding import encode, pairs
+from ..utils.typing import FloatArray
+
+__all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
+
+_ANNOTATORS = ("clcifar10", "clcifar20")
+_JEFFREYS = 0.5
+_LEAST_SMOOTHING = 1e-6  # below, the quantiles of a Beta distribution are no numbers
+
+
+def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
+    """Turn counts of (class, complementary label) into a transition matrix.
+
+    ``T[y, k] = (counts[y, k] + smoothing) / (Σ_j counts[y, j] + K·smoothing)``: the mean of the
+    posterior under a symmetric Dirichlet prior with `smoothing` pseudo-counts in each cell.
+
+    Parameters
+    ----------
+    counts : array-like of shape (K, K)
+        ``counts[y, k]`` is how often an example of class y was said not to be k.
+    smoothing : float
+        0 keeps zeros; a row without any count then is an error.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.from_counts([[0, 8, 2], [5, 0, 5], [3, 7, 0]])
+    array([[0. , 0.8, 0.2],
+           [0.5, 0. , 0.5],
+           [0.3, 0.7, 0. ]])
+    """
+    array = check_counts(counts, "counts")
+    smoothing = checks.number(smoothing, "smoothing", "a finite number of at least 0", 0)
+    array += smoothing
+    sums = array.sum(axis=1, keepdims=True)
+    if (sums == 0).any():
+        raise ValueError(
+            f"counts has no count in row {int(np.argmin(sums))}, so its probabilities are "
+            "unknown; pass smoothing= (for example 1/K) or collect labels for that class"
+        )
+    return np.asarray(array / sums)
+
+
+def estimate(
+    y_true: ArrayLike,
+    y_comp: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    smoothing: float | None = None,
+) -> FloatArray:
+    """Estimate T from a few rows that have both an ordinary and a complementary label.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        Ordinary labels.
+    y_comp : array-like of shape (N,), or boolean array of shape (N, K)
+        Complementary labels: one a row, or several.
+    classes : array-like of shape (K,), optional
+        All classes, in the order of the rows of T. By default the sorted values of `y_true` and
+        `y_comp` together; for several labels a row as in `ybar.labels.encode`.
+    smoothing : float, optional
+        Pseudo-counts for each cell; by default 1/K, so that the prior of a row weighs one label,
+        and a class without any row is warned of.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.estimate(["a", "a", "b"], ["b", "b", "a"], smoothing=0.5).round(2)
+    array([[0.17, 0.83],
+           [0.75, 0.25]])
+    """
+    counts = _count(y_true, y_comp, classes)
+    if smoothing is None:
+        smoothing = 1 / len(counts)
+        without = np.flatnonzero(counts.sum(axis=1) == 0)
+        if len(without):
+            warnings.warn(
+                f"y_true has no row of {len(without)} of the {len(counts)} classes, first of "
+                f"number {without[0]} (from 0): their rows of T are guessed, 1/K each. Get both "
+                "labels for a few rows of each class, or pass smoothing= to accept it",
+                stacklevel=2,
+            )
+    return from_counts(counts, smoothing)
+
+
+def credible_intervals(
+    y_true: ArrayLike,
+    y_comp: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    smoothing: float | None = None,
+    level: float = 0.95,
+) -> tuple[FloatArray, FloatArray]:
+    """Return between what bounds each entry of T lies, given rows with both labels.
+
+    The posterior of each entry: Beta(a[k], Σa - a[k]), a being a row's counts plus `smoothing`. The
+    intervals have equal tails and hold for one entry at a time; where an entry has no count they
+    begin at 0, where it has all counts of its row they end at 1. The prior of `estimate`, 1/K for
+    each entry, would take those without a count to be hardly above 0.
+
+    Parameters
+    ----------
+    y_true, y_comp, classes
+        As in `estimate`.
+    smoothing : float, optional
+        Pseudo-counts for each cell, at least 1e-6; by default 0.5 (Jeffreys' prior).
+    level : float
+        Probability that an entry lies in its interval.
+
+    Returns
+    -------
+    low, high : ndarrays of shape (K, K)
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> low, high = transition.credible_intervals(["a"] * 9 + ["b"] * 4, ["b"] * 9 + ["a"] * 4)
+    >>> low.round(2), high.round(2)
+    (array([[0.  , 0.76],
+           [0.56, 0.  ]]), array([[0.24, 1.  ],
+           [1.  , 0.44]]))
+    """
+    level = checks.number(level, "level", "a number above 0 and below 1", 0, 1)
+    if level in (0, 1):
+        raise ValueError(f"level must be a number above 0 and below 1; got {level:g}")
+    counts = _count(y_true, y_comp, classes)
+    if smoothing is None:
+        smoothing = _JEFFREYS
+    smoothing = checks.number(smoothing, "smoothing", "a finite number above 0", 0)
+    if smoothing < _LEAST_SMOOTHING:
+        raise ValueError(
+            f"smoothing must be at least {_LEAST_SMOOTHING:g}, or an entry without a count would "
+            f"be certain; got {smoothing:g}. Leave it out for {_JEFFREYS:g}"
+        )
+    a = counts + smoothing
+    rest = a.sum(axis=1, keepdims=True) - a
+    tail = (1 - level) / 2
+    low, high = (np.asarray(special.betaincinv(a, rest, end)) for end in (tail, 1 - tail))
+    low[counts == 0] = 0
+    high[counts == counts.sum(axis=1, keepdims=True)] = 1
+    return low, high
+
+
+def annotators(name: str) -> FloatArray:
+    """Return the T of people who were asked for complementary labels.
+
+    Counted in CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated Datasets for
+    Complementary-Label Learning", arXiv 2305.08295 (MIT licence). People err: the diagonals are
+    not 0 but 0.04 and 0.03 on average. The counts and the names of the classes are in
+    ``ybar/annotators/*.csv``.
+
+    Parameters
+    ----------
+    name : {"clcifar10", "clcifar20"}
+        - "clcifar10": the classes of CIFAR-10 in their usual order; 5,000 labels a class (which of
+          the three labels of an image they are is not stated by their source);
+        - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> transition.annotators("clcifar10")[3].round(3)  # of cats, "not a dog" is said in 5%
+    array([0.16 , 0.173, 0.081, 0.039, 0.059, 0.053, 0.069, 0.088, 0.124,
+           0.153])
+    """
+    if not isinstance(name, str) or name not in _ANNOTATORS:
+        allowed = " or ".join(map(repr, _ANNOTATORS))
+        raise ValueError(f"name must be {allowed}; got {checks.shown(name)}")
+    file = importlib.resources.files("ybar") / "annotators" / f"{name}.csv"
+    lines = file.read_text("utf-8").splitlines()[2:]
+    return from_counts([[int(cell) for cell in line.split(",")] for line in lines])
+
+
+def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> FloatArray:
+    """Return how often each class was given each complementary label."""
+    given = checks.label_array(y_true, "y_true must hold one label a row")
+    if len(given) == 0:
+        raise ValueError("y_true must hold at least one label; got none")
+    given = checks.label_column(given, "y_true")
+    comp = checks.label_array(
+        y_comp, "y_comp must hold one complementary label a row, or be a boolean array (N, K)"
+    )
+    if classes is None and (comp.ndim == 1 or comp.shape[1:] == (1,)):
+        # All classes of both together; each is encoded alone first, to word errors of its own.
+        kinds = [np.unique(given), encode(y_comp, name="y_comp")[1]]
+        if len({names.dtype.kind in "OUT" for names in kinds}) > 1:
+            raise ValueError(
+                "y_true and y_comp must hold labels of one kind; got "
+                f"{checks.shown(kinds[0][0])} and {checks.shown(kinds[1][0])}"
+            )
+        classes = np.union1d(*kinds)
+        if len(classes) < 2:
+            raise ValueError(
+                "y_true and y_comp must hold at least 2 classes; got only "
+                f"{checks.shown(classes[0])}. Name all with classes="
+            )
+    comp, names = encode(y_comp, classes, name="y_comp")
+    true, _ = encode(given, names, name="y_true")
+    if len(true) != len(comp):
+        raise ValueError(
+            "y_true and y_comp must have the same number of rows; got shapes "
+            f"{true.shape} and {comp.shape}"
+        )
+    rows, k = pairs(comp, len(names))
+    counts = np.zeros((len(names), len(names)))
+    np.add.at(counts, (true[rows], k), 1)
+    return counts
+
+
+def check_counts(values: ArrayLike, name: str) -> FloatArray:
+    """Return a K×K array of numbers, none negative."""
+    checks.same_names(values, name)
+    array = checks.array_of_numbers(values, f"{name} must be a K×K array of numbers").astype(
+        np.float64
+    )
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
+        raise ValueError(
+            f"{name} must be square, one row and one column for each of at least 2 classes; "
+            f"got shape {array.shape}"
+        )
+    wrong = ~np.isfinite(array) | (array < 0)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"{name} must be finite and not negative; got {array[row, column]:g} at row {row}, "
+            f"column {column}"
+        )
+    return array

@@ -1,0 +1,168 @@
+"""Describe a transition matrix: its distances between rows, its condition, its cost in labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..utils.distances import pairwise
+from ..utils.typing import Distance, FloatArray
+from .building import with_uniform_noise
+from .checking import check, uniform
+
+if TYPE_CHECKING:
+    pass
+
+
+_UNIFORM_TOLERANCE = 1e-9
+
+
+def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
+    """Return the paper's γ: the smallest distance between two rows of T.
+
+    Decoding tells classes apart by their rows: the larger γ, the more a label is worth; at γ = 0
+    two classes cannot be told apart at all.
+
+    Parameters
+    ----------
+    T : array-like of shape (K, K)
+    distance : {"l1", "l2"}, name of a scipy.spatial.distance metric, or callable of two vectors
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> round(transition.gamma(transition.uniform(10)), 4)
+    0.2222
+    """
+    array = check(T)
+    between = pairwise(array, array, distance)
+    return float(between[~np.eye(len(array), dtype=bool)].min())
+
+
+def epsilon(T_true: ArrayLike, T: ArrayLike) -> float:
+    """Return the paper's ε: the largest L1 distance between a row of `T_true` and that of `T`.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> T = transition.uniform(10)
+    >>> round(transition.epsilon(transition.with_uniform_noise(T, 0.5), T), 4)
+    0.1
+    """
+    true = check(T_true, name="T_true")
+    return float(np.abs(true - check(T, len(true))).sum(axis=1).max())
+
+
+def condition_number(T: ArrayLike) -> float:
+    """Return the 2-norm condition number of T: how much inverting T can amplify noise.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> round(transition.condition_number(transition.uniform(10)), 6)
+    9.0
+    """
+    return float(np.linalg.cond(check(T)))
+
+
+def is_uniform(T: ArrayLike) -> bool:
+    """Tell whether T is the uniform matrix, to within 1e-9 an entry."""
+    array = check(T)
+    return bool(np.abs(array - uniform(len(array))).max() <= _UNIFORM_TOLERANCE)
+
+
+def is_singular(T: ArrayLike) -> bool:
+    """Tell whether T has no usable inverse (its numerical rank is below K)."""
+    array = check(T)
+    return bool(np.linalg.matrix_rank(array) < len(array))
+
+
+def labels_needed(T: FloatArray, error: float) -> int | None:
+    """Return how many labels of one class name it with at most this chance of error.
+
+    m labels of class y are more likely under another row j with a chance of at most BC(y, j)^m,
+    BC being the Bhattacharyya coefficient Σ_k √(T[y, k] T[j, k]); summed over the other classes.
+    """
+    roots = np.sqrt(T)
+    overlap = roots @ roots.T
+    np.fill_diagonal(overlap, 0.0)
+    largest = float(overlap.max())
+    if largest >= 1 - 1e-12:
+        return None
+    if largest == 0:
+        return 1
+
+    def bound(m: int) -> float:
+        return float((overlap**m).sum(axis=1).max())
+
+    low, high = 0, 1
+    while bound(high) > error:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if bound(middle) > error else (low, middle)
+    return high
+
+
+def describe(T: ArrayLike) -> str:
+    """Return a short account of T: its kind, γ, its condition, and what labels buy under it.
+
+    "Labels a class" are complementary labels of examples that look alike: that many, drawn from
+    one row of T, are enough to name the row with the stated chance. That is Bhattacharyya's bound:
+    under uniform T nearly all of them are needed, under a strong T about half. A model that shares
+    strength between examples needs fewer of each, one whose classes overlap needs more.
+
+    Examples
+    --------
+    >>> from ybar import transition
+    >>> print(transition.describe(transition.uniform(10)))
+    transition matrix of 10 classes: uniform
+    gamma (smallest L1 distance of two rows): 0.2222
+    condition number: 9
+    share of wrong labels (diagonal): none
+    labels a class to tell it from the others: 39 for 90%, 58 for 99%, 78 for 99.9%
+    """
+    array = check(T)
+    n = len(array)
+    diagonal = np.diag(array)
+    noise = with_uniform_noise(uniform(n), min(1.0, n * float(diagonal.mean())))
+    flat = np.abs(array - noise).max() <= _UNIFORM_TOLERANCE
+    kinds = ["uniform" if flat else "biased"]
+    if diagonal.max() > 0:
+        kinds.append("noisy (labels can be wrong)")
+    singular = is_singular(array)
+    if singular:
+        kinds.append("singular")
+    distance = gamma(array)
+    lines = [
+        f"transition matrix of {n} classes: {', '.join(kinds)}",
+        f"gamma (smallest L1 distance of two rows): {distance:.4g}",
+        "condition number: "
+        + ("infinite (T has no inverse)" if singular else f"{condition_number(array):.4g}"),
+        "share of wrong labels (diagonal): "
+        + (
+            f"{diagonal.mean():.3g} on average, {diagonal.max():.3g} at most"
+            if diagonal.max() > 0
+            else "none"
+        ),
+    ]
+    needed = {error: labels_needed(array, error) for error in (0.1, 0.01, 0.001)}
+    if None in needed.values():
+        first, second = closest_rows(array)
+        lines.append(
+            f"no number of labels tells class {first} from class {second}: their rows are the same"
+        )
+    else:
+        amounts = ", ".join(f"{m:,} for {100 * (1 - e):g}%" for e, m in needed.items())
+        lines.append(f"labels a class to tell it from the others: {amounts}")
+    return "\n".join(lines)
+
+
+def closest_rows(T: FloatArray) -> tuple[int, int]:
+    """Return the two classes whose rows are closest in L1 distance."""
+    between = pairwise(T, T, "l1")
+    np.fill_diagonal(between, np.inf)
+    first, second = np.unravel_index(int(np.argmin(between)), between.shape)
+    return int(first), int(second)

@@ -1,0 +1,1 @@
+"""Helpers without knowledge of the method: checks, files, text, random generators, types."""

@@ -1,0 +1,50 @@
+"""Import an optional dependency, or say which pip line brings it."""
+
+import importlib
+import importlib.util
+from types import ModuleType
+
+__all__ = ["expect", "require"]
+
+
+def require(module: str, extra: str, what: str) -> ModuleType:
+    """Import ``module`` for ``what``, or name the extra of ybar that installs it.
+
+    Parameters
+    ----------
+    module : str
+        The module to import, such as ``"pooch"``.
+    extra : str
+        The extra of ybar that brings it, such as ``"data"``.
+    what : str
+        The caller that needs it, such as ``"datasets.fetch"``; it opens the message.
+
+    Returns
+    -------
+    module : types.ModuleType
+        The imported module.
+
+    Examples
+    --------
+    >>> from ybar.utils.extras import require
+    >>> require("json", "data", "this example").dumps([1])
+    '[1]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise _missing(module, extra, what) from error
+
+
+def expect(module: str, extra: str, what: str) -> None:
+    """Refuse as `require` does, without importing what is there."""
+    if importlib.util.find_spec(module) is None:
+        raise _missing(module, extra, what)
+
+
+def _missing(module: str, extra: str, what: str) -> ImportError:
+    package = module.partition(".")[0]
+    return ImportError(
+        f'{what} needs {package}, which is not installed: pip install "ybar[{extra}]"',
+        name=package,
+    )

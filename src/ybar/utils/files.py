@@ -1,0 +1,101 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from .checks import shown
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path, or refuse what is none."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be a file's path; got {shown(path)}")
+    return Path(path)
+
+
+def target_file(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """Return the path of a file to write: no folder, but in one that exists and lets us.
+
+    A link stays a link: it is what it leads to that is written. `name` is what the user knows the
+    path by.
+    """
+    target = as_path(path)
+    if target.is_symlink():
+        target = target.resolve()
+    if target.is_dir():
+        raise IsADirectoryError(f"{name} must be a file; {target} is a folder. Add a file name")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{name} must lie in a folder that exists; {target.parent} does not. Make it first"
+        )
+    if not _is_special(target):
+        check_writable(target.parent)
+    return target
+
+
+def _is_special(target: Path) -> bool:
+    """Tell whether a path is a pipe or a device, which must not be replaced by a file."""
+    return target.exists() and not target.is_file()
+
+
+def target_folder(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """Return the path of a folder to write to, which may have to be made first."""
+    folder = as_path(path)
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"{name} must be a folder; {existing} is a file. Choose another")
+    check_writable(existing)
+    return folder
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder in which no file can be made."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"{folder} must be a folder that can be written to ({error.strerror}). Choose another"
+        ) from error
+
+
+def write_whole(target: Path, *parts: bytes) -> None:
+    """Write a file, whole or not at all."""
+    with whole_file(target) as file:
+        for part in parts:
+            file.write(part)
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside the target, and move it in place when it is complete.
+
+    Into a pipe or a device it is written as it comes.
+    """
+    if _is_special(target):
+        with target.open("wb") as file:
+            yield file
+        return
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
