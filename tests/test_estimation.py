@@ -301,7 +301,7 @@ def test_annotators_err_and_are_far_from_uniform(name, n, wrong, entry):
     assert (np.diag(T) < 1 / n).all()
     np.testing.assert_allclose(T.sum(axis=1), 1, rtol=0, atol=1e-12)
     assert not transition.is_singular(T)
-    file = importlib.resources.files("ybar") / "annotators" / f"{name}.csv"
+    file = importlib.resources.files("ybar.transition") / "annotators" / f"{name}.csv"
     lines = file.read_text("utf-8").splitlines()
     assert re.match(r"# CLCIFAR.*labels of people.*arXiv 2305\.08295.*MIT", lines[0])
     assert len(set(lines[1].split(","))) == n

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import transition
-from ..transition.reading import in_order, read_matrix
+from ..transition.reading import read_matrix
 from ..utils.checks import shown
 from ..utils.typing import AnyArray, BoolArray, FloatArray
 from .files import DataError
@@ -178,9 +178,7 @@ def split_names(given: str | None) -> list[str] | None:
     return names
 
 
-def matrix_for(
-    given: str, frame: Any, y_comp: ComplementaryLabels, what_to_do: str = _NAME_CLASSES
-) -> tuple[FloatArray, str]:
+def matrix_for(given: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:
     """Return T for the classes of the labels, and in words where it comes from.
 
     Parameters
@@ -188,23 +186,16 @@ def matrix_for(
     given : str
         "uniform", the path of a file, or ``estimate:<column>``: a column with a few true labels.
     """
-    n_classes = len(y_comp.classes)
-    if given == "uniform":
-        return transition.uniform(n_classes), "uniform"
     if given.startswith("estimate:"):
         return _estimated(given.removeprefix("estimate:"), frame, y_comp)
-    if not Path(given).is_file():
-        raise DataError(
-            "--transition must be 'uniform', the path of a CSV file, or estimate:COLUMN with a "
-            f"column of true labels; got {shown(given)}"
-        )
-    T, names = read_matrix(given)
-    if len(T) != n_classes:
-        raise DataError(
-            f"{given} must have a row for each of the {n_classes} classes "
-            f"{', '.join(y_comp.classes[:20])}; it has {len(T)}. {what_to_do}"
-        )
-    return in_order(T, names, y_comp.classes, given), f"from {Path(given).name}"
+    T = read_matrix(
+        given,
+        y_comp.classes,
+        name="--transition",
+        words=["uniform"],
+        also=", or estimate:COLUMN with a column of true labels",
+    ).T
+    return T, "uniform" if given == "uniform" else f"from {Path(given).name}"
 
 
 def _estimated(column: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:

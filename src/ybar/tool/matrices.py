@@ -15,7 +15,7 @@ from .. import transition
 from ..tables import files
 from ..tables import labels as complementary
 from ..tables.files import DataError
-from ..transition.reading import Matrix, as_csv, read_matrix
+from ..transition.reading import WORDS, Matrix, as_csv, read_matrix
 from ..utils.checks import shown
 from ..utils.extras import require
 from ..utils.files import target_file, write_whole
@@ -33,9 +33,9 @@ def read(given: str) -> Matrix:
     ``-`` is standard input.
     """
     if given == "-":
-        return read_matrix(sys.stdin, "standard input")
+        return read_matrix(sys.stdin, name="standard input")
     kind, *numbers = given.split(":")
-    if kind in ("uniform", "weak", "strong") and not Path(given).is_file():
+    if kind in WORDS and not Path(given).is_file():
         try:
             n_classes, *seed = map(int, numbers)
             if len(seed) > (kind != "uniform"):
@@ -45,16 +45,13 @@ def read(given: str) -> Matrix:
             raise DataError(
                 f"T must be a file, or {allowed} with a number of classes; got {shown(given)}"
             ) from None
-        if kind == "uniform":
-            return Matrix(transition.uniform(n_classes), None)
-        maker = transition.weak if kind == "weak" else transition.strong
-        return Matrix(maker(n_classes, *(seed or [0])), None)
-    if not Path(given).is_file():
-        raise DataError(
-            "T must be the path of a CSV file, or uniform:K, weak:K or strong:K with a number of "
-            f"classes; got {shown(given)}"
-        )
-    return read_matrix(given)
+        return read_matrix(kind, n_classes, random_state=seed[0] if seed else 0)
+    return read_matrix(
+        given,
+        name="T",
+        words=(),
+        also=", or uniform:K, weak:K or strong:K with a number of classes",
+    )
 
 
 def names_of(matrix: Matrix) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,10 @@ from .. import labels, transition
 from ..tables import files
 from ..tables import labels as complementary
 from ..tables.files import DataError
-from ..transition.reading import as_csv
+from ..transition.reading import as_csv, read_matrix
 from ..utils.checks import shown
 from ..utils.files import target_file, write_whole
 from ..utils.random import as_generator
-from ..utils.typing import FloatArray
 
 
 @dataclass(frozen=True)
@@ -36,20 +34,6 @@ class Request:
     delimiter: str | None = None
     image_size: int = 28
     seed: int = 0
-
-
-def matrix_of(given: str, classes: list[str], rng: np.random.Generator) -> FloatArray:
-    """Return the T that a word or a file describes."""
-    makers = {"weak": transition.weak, "strong": transition.strong}
-    if given in makers:
-        return makers[given](len(classes), rng)
-    nobody = complementary.ComplementaryLabels(np.zeros((0, len(classes)), dtype=bool), classes)
-    if given != "uniform" and not Path(given).is_file():
-        raise DataError(
-            "--transition must be uniform, weak, strong or the path of a CSV file; got "
-            f"{shown(given)}"
-        )
-    return complementary.matrix_for(given, None, nobody, "The data has no others")[0]
 
 
 def simulate(request: Request) -> dict[str, Any]:
@@ -86,7 +70,7 @@ def simulate(request: Request) -> dict[str, Any]:
     matrix_target = None
     if request.write_transition is not None:
         matrix_target = target_file(request.write_transition, "--write-transition")
-    T = matrix_of(request.transition, classes, rng)
+    T = read_matrix(request.transition, classes, random_state=rng, name="--transition").T
     at = {name: i for i, name in enumerate(classes)}
     y = np.array([at[str(name)] for name in true])
     drawn_from = transition.with_uniform_noise(T, request.noise)

@@ -1,9 +1,8 @@
-"""Build transition matrices: biased ones, noisy ones, those of menus."""
+"""Build transition matrices: biased ones, noisy ones, and those that menus of classes make."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +13,7 @@ from ..utils.typing import FloatArray, Seed
 from .checking import check
 from .counting import check_counts
 
-if TYPE_CHECKING:
-    pass
-
-
 WEAK_MASSES = (0.45, 0.30, 0.25)
-
-
 STRONG_MASSES = (0.75, 0.24, 0.01)
 
 

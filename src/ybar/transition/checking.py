@@ -1,28 +1,20 @@
-"""Check that an array is a transition matrix, and the uniform one, which a word stands for."""
+"""Check that an array is a transition matrix; build the uniform one, the default of classifiers."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils import checks
-from ..utils.typing import FloatArray
-
-if TYPE_CHECKING:
-    pass
-
+from ..utils.typing import AnyArray, FloatArray
 
 # Rows of a T read from a file with a few decimals still count as summing to one.
 _ROW_SUM_TOLERANCE = 1e-4
-
-
 _ROUNDING = 1e-12
 
 
 def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> FloatArray:
-    """Return T as a new float64 array, or say in one line what is wrong with it.
+    """Return T as a new float64 array, or raise `ValueError` if it is no transition matrix.
 
     Parameters
     ----------
@@ -60,19 +52,36 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
     rule = f"{name} must be {'a' if n_classes is None else repr('uniform') + ' or a'} K×K array"
     array = checks.array_of_numbers(T, f"{rule} of numbers").astype(np.float64)
     checks.same_names(T, name)
+    _check_shape(array, n_classes, name)
+    _check_entries(array, name)
+    sums = array.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > _ROW_SUM_TOLERANCE:
+        raise ValueError(
+            f"{name} must have rows that sum to 1; row {worst} sums to {sums[worst]:.6g}. "
+            "Turn counts into a transition matrix with transition.from_counts"
+        )
+    if abs(sums[worst] - 1) <= _ROUNDING:
+        return array
+    return np.asarray(array / sums[:, None])
+
+
+def _check_shape(array: AnyArray, n_classes: int | None, name: str) -> None:
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(
             f"{name} must be square, one row and one column for each class; got shape {array.shape}"
         )
-    n = len(array)
-    if n_classes is not None and n != n_classes:
+    if n_classes is not None and len(array) != n_classes:
         raise ValueError(
             f"{name} must have one row and one column for each of the {n_classes} classes; got "
             f"shape {array.shape}. If some classes never occur as a complementary label, name "
             "all of them with classes="
         )
-    if n < 2:
+    if len(array) < 2:
         raise ValueError(f"{name} must have at least 2 classes; got shape {array.shape}")
+
+
+def _check_entries(array: FloatArray, name: str) -> None:
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise ValueError(
@@ -86,16 +95,6 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
             f"{name} must hold probabilities, so none below 0; got {array[row, column]:g} at "
             f"row {row}, column {column}"
         )
-    sums = array.sum(axis=1)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > _ROW_SUM_TOLERANCE:
-        raise ValueError(
-            f"{name} must have rows that sum to 1; row {worst} sums to {sums[worst]:.6g}. "
-            "Turn counts into a transition matrix with transition.from_counts"
-        )
-    if abs(sums[worst] - 1) <= _ROUNDING:
-        return array
-    return np.asarray(array / sums[:, None])
 
 
 def uniform(n_classes: int) -> FloatArray:

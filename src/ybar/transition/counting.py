@@ -18,7 +18,7 @@ from ..utils.typing import FloatArray
 
 __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
-_ANNOTATORS = ("clcifar10", "clcifar20")
+ANNOTATORS = ("clcifar10", "clcifar20")
 _JEFFREYS = 0.5
 _LEAST_SMOOTHING = 1e-6  # below, the quantiles of a Beta distribution are no numbers
 
@@ -171,7 +171,7 @@ def annotators(name: str) -> FloatArray:
     Counted in CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated Datasets for
     Complementary-Label Learning", arXiv 2305.08295 (MIT licence). People err: the diagonals are
     not 0 but 0.04 and 0.03 on average. The counts and the names of the classes are in
-    ``ybar/annotators/*.csv``.
+    ``ybar/transition/annotators/*.csv``.
 
     Parameters
     ----------
@@ -191,12 +191,22 @@ def annotators(name: str) -> FloatArray:
     array([0.16 , 0.173, 0.081, 0.039, 0.059, 0.053, 0.069, 0.088, 0.124,
            0.153])
     """
-    if not isinstance(name, str) or name not in _ANNOTATORS:
-        allowed = " or ".join(map(repr, _ANNOTATORS))
+    if not isinstance(name, str) or name not in ANNOTATORS:
+        allowed = " or ".join(map(repr, ANNOTATORS))
         raise ValueError(f"name must be {allowed}; got {checks.shown(name)}")
-    file = importlib.resources.files("ybar") / "annotators" / f"{name}.csv"
-    lines = file.read_text("utf-8").splitlines()[2:]
+    lines = _annotator_file(name)[2:]
     return from_counts([[int(cell) for cell in line.split(",")] for line in lines])
+
+
+def annotated_classes(name: str) -> list[str]:
+    """Return the names of the classes in the order of the rows of `annotators`."""
+    return _annotator_file(name)[1].split(",")
+
+
+def _annotator_file(name: str) -> list[str]:
+    """Return the lines of a file of counts: its source, the names of the classes, the counts."""
+    file = importlib.resources.files("ybar.transition") / "annotators" / f"{name}.csv"
+    return file.read_text("utf-8").splitlines()
 
 
 def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> FloatArray:

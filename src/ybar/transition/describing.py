@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,10 +9,6 @@ from ..utils.distances import pairwise
 from ..utils.typing import Distance, FloatArray
 from .building import with_uniform_noise
 from .checking import check, uniform
-
-if TYPE_CHECKING:
-    pass
-
 
 _UNIFORM_TOLERANCE = 1e-9
 

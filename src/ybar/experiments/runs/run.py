@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ... import datasets, labels, transition
-from ...transition.reading import in_order
+from ...transition.reading import Matrix, read_matrix
 from ...utils.typing import FloatArray
 from ..plan.model import (
     Boosting,
@@ -103,27 +103,22 @@ def _loaded(dataset: Dataset, expected: str) -> Bunch:
 def draw(data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction: float) -> Trial:
     """Draw T, complementary labels under it (and the noise), and the rows held out."""
     rng = np.random.default_rng(list(seed))
-    n_classes = len(data.classes)
-    if isinstance(setting.transition, str):
-        makers: dict[str, Callable[[], FloatArray]] = {
-            "uniform": lambda: transition.uniform(n_classes),
-            "weak": lambda: transition.weak(n_classes, rng),
-            "strong": lambda: transition.strong(n_classes, rng),
-        }
-        T = makers[setting.transition]()
-    else:
-        T = matrix_of(setting, tuple(map(str, data.classes)))
+    T = matrix_of(setting, tuple(map(str, data.classes)), rng)
     y_comp = labels.draw(data.y_train, transition.with_uniform_noise(T, setting.noise), rng)
     order = rng.permutation(len(y_comp))
     n_held_out = math.ceil(validation_fraction * len(y_comp))
     return Trial(T, y_comp, np.sort(order[n_held_out:]), np.sort(order[:n_held_out]))
 
 
-def matrix_of(setting: Setting, classes: Sequence[str]) -> FloatArray:
-    """Return the matrix that a setting brings, its rows and columns in the order of the data's."""
+def matrix_of(
+    setting: Setting, classes: Sequence[str], rng: np.random.Generator | None = None
+) -> FloatArray:
+    """Return the matrix of a setting, its rows and columns in the order of the data's classes."""
+    T = setting.transition
+    names = None if setting.classes is None else list(setting.classes)
+    source = T if isinstance(T, str) else Matrix(np.array(T), names)
     name = f"transition of {setting.name}"
-    T = transition.check(setting.transition, len(classes), name=name)
-    return in_order(T, setting.classes, classes, name)
+    return read_matrix(source, classes, random_state=rng, name=name).T
 
 
 def run(job: Job, tell: Tell = lambda _: None, *, source: str | None = None) -> list[Outcome]:
