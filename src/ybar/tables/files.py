@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ..datasets import read_npz_arrays, read_parquet
+from ..datasets.reading import read_npz_arrays, read_parquet
 from ..utils.extras import require
+from ..utils.files import reading, target_file, whole_file
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -84,7 +85,7 @@ def chunks(
     if source == "-" or suffix in DELIMITED:
         yield from _read_delimited(source, delimiter or _usual(suffix), rows, as_text)
     elif suffix == ".parquet":
-        with _refusing(source):
+        with reading(source, DataError):
             yield _checked(read_parquet(path), source)
     elif suffix == ".npz":
         yield _read_npz(path)
@@ -106,26 +107,12 @@ def _usual(suffix: str) -> str:
     return "\t" if suffix == ".tsv" else ","
 
 
-@contextlib.contextmanager
-def _refusing(source: str) -> Iterator[None]:
-    """Turn any failure to read a file into one line that names it: parsers raise every kind."""
-    try:
-        yield
-    except (DataError, ImportError, MemoryError, BrokenPipeError):
-        raise
-    except PermissionError as error:
-        raise OSError(f"{source} cannot be read: permission denied") from error
-    except Exception as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise DataError(f"{source} cannot be read: {reason}. Mend or replace it") from error
-
-
 def _read_delimited(
     source: str, delimiter: str, rows: int | None, as_text: Iterable[str] | None = ()
 ) -> Iterator[Any]:
     pandas = require("pandas", "data", "reading a table")
     name = "standard input" if source == "-" else source
-    with _refusing(name), _opened(source) as given:
+    with reading(name, DataError), _opened(source) as given:
         _look(given, name, delimiter)
         # Classes named NA or None are classes; only what is empty is missing.
         settings: dict[str, Any] = {
@@ -200,7 +187,7 @@ def _checked(frame: Any, source: str) -> Any:
 def _read_npz(path: Path) -> Any:
     """Return the arrays of an npz side by side: a matrix gives a column for each of its own."""
     pandas = require("pandas", "data", "reading a table")
-    with _refusing(str(path)):
+    with reading(str(path), DataError):
         try:
             arrays = read_npz_arrays(path)
         except zipfile.BadZipFile as error:
@@ -231,7 +218,7 @@ def _read_images(folder: Path, size: int) -> Any:
         raise DataError(f"{folder} has no images ({', '.join(IMAGES)})")
     pixels = np.empty((len(files), size * size), np.uint8)
     for i, file in enumerate(files):
-        with _refusing(str(file)), image.open(file) as opened:
+        with reading(str(file), DataError), image.open(file) as opened:
             if opened.width * opened.height > _MOST_IMAGE_PIXELS:
                 raise DataError(f"{file} has more than {_MOST_IMAGE_PIXELS:,} pixels")
             pixels[i] = np.asarray(opened.convert("L").resize((size, size))).ravel()
@@ -255,8 +242,6 @@ def _read_images(folder: Path, size: int) -> Any:
 @contextlib.contextmanager
 def output(target: str) -> Iterator[io.TextIOBase]:
     """Open a file to write a table to, which is whole or not there; ``-`` is standard output."""
-    from ..utils.files import target_file, whole_file
-
     if target == "-":
         yield sys.stdout  # type: ignore[misc]
         sys.stdout.flush()

@@ -99,3 +99,33 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+@contextlib.contextmanager
+def reading(source: object, as_error: type[ValueError] = ValueError) -> Iterator[None]:
+    """Turn any failure to read a file into one line that names it, since parsers raise every kind.
+
+    Parameters
+    ----------
+    source : path or str
+        What the file is called in the message.
+    as_error : type
+        The exception to raise. A subclass of `ValueError` that is raised inside passes through.
+    """
+    try:
+        yield
+    except (MemoryError, ImportError, BrokenPipeError):
+        raise
+    except PermissionError as error:
+        raise PermissionError(f"{source} cannot be read: permission denied") from error
+    except Exception as error:
+        if as_error is not ValueError and isinstance(error, as_error):
+            raise
+        raise as_error(
+            f"{source} cannot be read: {first_line(error)}. Correct or replace the file"
+        ) from error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or its type if it has none."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")

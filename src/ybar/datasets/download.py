@@ -1,0 +1,93 @@
+"""Download the published image sets into the cache."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from ..utils.checks import shown
+from ..utils.extras import require
+from ..utils.files import first_line
+from .registry import REGISTRY, Published, cache_folder, difference
+
+RETRIES = 2
+TIMEOUT = (10, 30)  # seconds to connect, seconds between two packets
+CHUNK = 2**20
+
+
+def fetch(
+    name: str, *, cache: str | os.PathLike[str] | None = None, mirror: str | None = None
+) -> Path:
+    """Return the cache folder of an image set, after downloading what is missing or damaged there.
+
+    Parameters
+    ----------
+    name : {"mnist", "fashion-mnist", "kmnist"}
+        The data set.
+    cache : path, optional
+        The cache; by default ``$YBAR_CACHE``, else the user's cache folder. ``$YBAR_DATA`` is
+        ignored here: `load` reads it.
+    mirror : str, optional
+        The base URL that replaces the official one; the names of the four files are appended.
+
+    Returns
+    -------
+    folder : pathlib.Path
+        The folder with the four files, each of the published size and sha256.
+    """
+    if name not in REGISTRY:
+        raise ValueError(f"name must be one of {list(REGISTRY)}; got {shown(name)}")
+    source, folder = REGISTRY[name], cache_folder(cache) / name
+    for file, published in source.files.items():
+        if not (folder / file).is_file() or difference(folder / file, published):
+            _download(folder / file, published, mirror or source.mirror)
+    return folder
+
+
+def _download(path: Path, published: Published, mirror: str) -> None:
+    """Download by way of pooch: temporary name, sha256, retries, atomic move."""
+    pooch = require("pooch", "data", "datasets.fetch")
+    requests = require("requests", "data", "datasets.fetch")
+    registry = {path.name: f"sha256:{published.sha256}"}
+    downloader = pooch.create(path.parent, mirror, registry=registry, retry_if_failed=RETRIES)
+    url = downloader.get_url(path.name)
+    remedy = f"pass mirror=, or put the four files into {path.parent.name}/ in a YBAR_DATA folder"
+    try:
+        downloader.fetch(path.name, downloader=_capped_downloader(published.size))
+    except requests.RequestException as error:
+        raise ConnectionError(f"cannot download {url}: {first_line(error)}; {remedy}") from error
+    except ValueError as error:
+        raise ValueError(
+            f"{url} is not the published file: {first_line(error)}; {remedy}"
+        ) from error
+    except OSError as error:
+        raise OSError(
+            f"cannot write {path}: {first_line(error)}; set YBAR_CACHE to a folder with room"
+        ) from error
+
+
+def _capped_downloader(size: int) -> Callable[[str, str, object], None]:
+    """Return a pooch downloader that stops before it writes more than `size` bytes."""
+    requests = require("requests", "data", "datasets.fetch")
+    urllib3 = require("urllib3", "data", "datasets.fetch")
+
+    def download(url: str, output_file: str, _pooch: object) -> None:
+        with (
+            requests.get(url, stream=True, timeout=TIMEOUT) as response,
+            open(output_file, "wb") as file,
+        ):
+            response.raise_for_status()
+            try:
+                _copy(response, file, size)
+            except urllib3.exceptions.HTTPError as error:
+                raise requests.ConnectionError(f"{file.tell()} of {size} bytes, {error}") from error
+
+    return download
+
+
+def _copy(response: Any, file: IO[bytes], size: int) -> None:
+    # Not iter_content: it would unzip what a server labels as gzip-encoded.
+    for chunk in response.raw.stream(CHUNK, decode_content=False):
+        if file.tell() + len(chunk) > size:
+            raise ValueError(f"it is oversized: more than {size} bytes came")
+        file.write(chunk)

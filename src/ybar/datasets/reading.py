@@ -1,0 +1,145 @@
+"""Read idx, npz and Parquet files whose headers are not trusted.
+
+The declared size of an array is checked before memory is spent on it, and nothing is unpickled.
+"""
+
+import gzip
+import math
+import os
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..utils.extras import require
+from ..utils.files import reading
+from ..utils.typing import AnyArray
+
+MAX_BYTES = 4 * 2**30  # larger files, or files that declare to unpack to more, are not read
+_CHUNK = 2**20
+
+
+def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
+    """Read an idx file of bytes, the format of MNIST, gzipped or not.
+
+    Parameters
+    ----------
+    path : path
+        An idx1 file (labels) or an idx3 file (images).
+
+    Returns
+    -------
+    array : ndarray of uint8
+        Of shape (N,) or (N, height, width).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ybar import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "labels-idx1-ubyte")
+    ...     _ = path.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]))
+    ...     datasets.read_idx(path)
+    array([7, 2, 1], dtype=uint8)
+    """
+    path = Path(path)
+    with path.open("rb") as raw, reading(path):
+        gzipped = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if gzipped else raw
+        shape = _read_idx_shape(stream)
+        declared = math.prod(shape)
+        check_size(declared)
+        payload = _read_at_most(stream, declared + 1)
+        if len(payload) < declared:
+            raise ValueError(f"it is cut short: {len(payload)} of the {declared} bytes declared")
+        if len(payload) > declared:
+            raise ValueError(f"it is oversized: more than the {declared} bytes its header declares")
+    return np.frombuffer(payload, np.uint8).reshape(shape)
+
+
+def _read_idx_shape(stream: IO[bytes]) -> tuple[int, ...]:
+    magic = stream.read(4)
+    if magic not in (b"\0\0\x08\x01", b"\0\0\x08\x03"):
+        raise ValueError(
+            f"an idx file starts with 00000801 (labels) or 00000803 (images), not {magic.hex()!r}"
+        )
+    sizes = stream.read(4 * magic[3])
+    if len(sizes) < 4 * magic[3]:
+        raise ValueError("it is cut short inside its header")
+    return tuple(int(size) for size in np.frombuffer(sizes, ">u4"))
+
+
+def _read_at_most(stream: IO[bytes], limit: int) -> bytearray:
+    """Read in pieces: memory is spent on what the stream holds, not on what its header declares."""
+    payload = bytearray()
+    while len(payload) < limit and (piece := stream.read(min(_CHUNK, limit - len(payload)))):
+        payload += piece
+    return payload
+
+
+def check_size(size: int) -> None:
+    """Raise `ValueError` for more bytes than are read."""
+    if size > MAX_BYTES:
+        raise ValueError(f"it is oversized: {size} bytes, the limit is {MAX_BYTES}")
+
+
+def read_npz_arrays(
+    path: Path, alternatives: Iterable[tuple[str, ...]] = ()
+) -> dict[str, AnyArray]:
+    """Read the arrays of an npz file, each after a check of its declared size and type.
+
+    Parameters
+    ----------
+    path : Path
+    alternatives : iterable of tuples of names, optional
+        The first of these groups of arrays that the file has is read; without it all arrays are.
+    """
+    with zipfile.ZipFile(path) as archive:
+        entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        complete = [keys for keys in alternatives if entries.keys() >= set(keys)]
+        if alternatives and not complete:
+            needed = " or ".join(map(str, alternatives))
+            raise ValueError(f"an .npz needs {needed}, not {listed(entries)}")
+        keys = complete[0] if complete else entries
+        return {key: _read_npy(archive, entries[key], key) for key in keys}
+
+
+def _read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -> AnyArray:
+    with archive.open(entry) as stream:
+        version = np.lib.format.read_magic(stream)
+        one, two = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+        shape, _, dtype = (one if version == (1, 0) else two)(stream)
+    if dtype.hasobject:
+        raise ValueError(f"{key} holds Python objects, and nothing is unpickled here")
+    check_size(max(entry.file_size, math.prod(shape) * dtype.itemsize))
+    with archive.open(entry) as stream:
+        array: AnyArray = np.lib.format.read_array(stream, allow_pickle=False)
+        if stream.read(1):  # reading to the end also has zipfile check the CRC
+            raise ValueError(f"{key} is oversized: more bytes than its header declares")
+    return array
+
+
+def read_parquet(path: Path) -> Any:
+    """Return a data frame, read in batches whose size is checked.
+
+    A long run of one value takes hardly any space in the file, so the file's size says little.
+    """
+    file = require("pyarrow.parquet", "data", "datasets.load").ParquetFile(path)
+    check_size(8 * file.metadata.num_rows * file.metadata.num_columns)
+    size, batches = 0, []
+    for batch in file.iter_batches(batch_size=1024):
+        size += batch.nbytes
+        check_size(size)
+        batches.append(batch)
+    pyarrow = require("pyarrow", "data", "datasets.load")
+    return pyarrow.Table.from_batches(batches, schema=file.schema_arrow).to_pandas()
+
+
+def listed(names: Iterable[object], most: int = 20) -> str:
+    """Return names as text, at most so many of them."""
+    names = list(names)
+    return str(names) if len(names) <= most else f"{names[:most]} and {len(names) - most} more"
