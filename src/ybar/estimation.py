@@ -158,11 +158,7 @@ def _check_borne_out(q: FloatArray, y_comp: ArrayLike) -> None:
     """
     n_rows, n_classes = q.shape
     row, k = pairs(y_comp, n_classes)
-    n_given = len(np.asarray(y_comp))
-    if n_given != n_rows:
-        raise ValueError(
-            f"q and y_comp must have the same number of rows; got {n_rows} and {n_given}"
-        )
+    checks.same_length("q", n_rows, "y_comp", len(np.asarray(y_comp)))
     away = q[row] - q[row].mean(axis=0)
     directions = np.linalg.svd(away, full_matrices=False)[2][: n_classes - 1]
     of_q = away @ directions.T

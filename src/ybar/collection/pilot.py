@@ -72,10 +72,7 @@ def check(
         raise ValueError(
             f"X must be an array, a sparse matrix or a data frame; got {checks.shown(X)}"
         ) from None
-    if n_rows != len(column):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {n_rows} and {len(column)}"
-        )
+    checks.same_length("X", n_rows, "y", len(column))
     names, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
     if len(names) != n:
         raise ValueError(

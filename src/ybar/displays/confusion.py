@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from .. import decode, labels, transition
 from ..metrics.losses import mean_and_error
 from ..metrics.scorers import labels_follow
 from ..utils import checks
 from ..utils.encoding import check_classes
+from ..utils.estimators import last_step
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .drawing import as_per_cent, cell_size, drawn_names, heat_map, matrix_axes, write_values
-from .inputs import all_classes, check_same_length, class_names, codes_of, last_step, not_fitted
+from .inputs import all_classes, class_names, codes_of
 
 
 class ConfusionDisplay:
@@ -119,10 +121,10 @@ class ConfusionDisplay:
         """
         names = all_classes(y_true, y_pred) if classes is None else check_classes(classes)
         true, predicted = codes_of(y_true, names, "y_true"), codes_of(y_pred, names, "y_pred")
-        check_same_length("y_true", len(true), "y_pred", len(predicted))
+        checks.same_length("y_true", len(true), "y_pred", len(predicted))
         # A true label is a complementary one under T = I.
-        found = _joint(np.arange(len(true)), true, predicted, np.eye(len(names)))
-        return cls(found.shares, error_std_error=found.error_std_error, classes=names).plot(ax)
+        joint = _joint(np.arange(len(true)), true, predicted, np.eye(len(names)))
+        return cls(joint.shares, error_std_error=joint.error_std_error, classes=names).plot(ax)
 
     @classmethod
     def from_estimator(cls, classifier: Any, X: Any, y_true: ArrayLike, *, ax: Any = None) -> Self:
@@ -142,9 +144,10 @@ class ConfusionDisplay:
         ConfusionDisplay
         """
         if not hasattr(classifier, "predict") or not is_classifier(classifier):
-            raise TypeError(f"classifier must be a fitted one; got {checks.shown(classifier)}")
-        if not hasattr(classifier, "classes_"):
-            raise not_fitted(classifier)
+            raise TypeError(
+                f"classifier must be a fitted classifier; got {checks.shown(classifier)}"
+            )
+        check_is_fitted(classifier, "classes_")
         return cls.from_true(y_true, classifier.predict(X), classifier.classes_, ax=ax)
 
     @classmethod
@@ -200,7 +203,7 @@ class ConfusionDisplay:
         -------
         ConfusionDisplay
         """
-        fitted, _ = last_step(classifier)
+        fitted, _ = last_step(classifier, name="classifier")
         T, classes = labels_follow(fitted), fitted.classes_
         return cls._estimated(y_comp, classifier.predict(X), T, classes).plot(ax)
 
@@ -214,13 +217,13 @@ class ConfusionDisplay:
         names = class_names(classes, len(array))
         codes, _ = labels.encode(y_comp, names, name="y_comp")
         predicted = codes_of(y_pred, names, "y_pred")
-        check_same_length("y_comp", len(codes), "y_pred", len(predicted))
+        checks.same_length("y_comp", len(codes), "y_pred", len(predicted))
         rows, k = labels.pairs(codes, len(names))
-        found = _joint(rows, k, predicted, decode.inverse(array, stacklevel=4))
+        joint = _joint(rows, k, predicted, decode.inverse(array, stacklevel=4))
         return cls(
-            found.shares,
-            std_error=found.std_error,
-            error_std_error=found.error_std_error,
+            joint.shares,
+            std_error=joint.std_error,
+            error_std_error=joint.error_std_error,
             classes=names,
         )
 
@@ -300,13 +303,13 @@ def _joint(rows: IntArray, k: IntArray, predicted: IntArray, inverse: FloatArray
     T⁻¹, the squared deviations sum to Σ a² - 2 P Σ a c + P² Σ c², the first two over ŷ = j.
     """
     n, n_classes = len(predicted), len(inverse)
-    given = csr_array((np.ones(len(k)), (rows, k)), shape=(n, n_classes))
+    observed = csr_array((np.ones(len(k)), (rows, k)), shape=(n, n_classes))
     count = np.bincount(rows, minlength=n).astype(np.float64)
     total = count.sum()
     shares, squares, products = (np.zeros((n_classes, n_classes)) for _ in range(3))
     for j in np.unique(predicted):
         here = np.flatnonzero(predicted == j)
-        a = given[here] @ inverse
+        a = observed[here] @ inverse
         shares[:, j] = a.sum(axis=0) / total
         squares[:, j] = (a * a).sum(axis=0)
         products[:, j] = count[here] @ a

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import decode, transition
+from ..utils import checks
 from ..utils.distances import pairwise
+from ..utils.estimators import last_step
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .drawing import AS_IT_IS, drawn_names, longest_line, new_axes, tick_places
-from .inputs import check_same_length, class_names, codes_of, last_step, one_or_few
+from .inputs import class_names, codes_of, one_or_few
 
 # Okabe and Ito's colours, which the colour-blind tell apart; greys differ in lightness too.
 _CHOSEN, _TRUE, _OTHER = "#0072B2", "#D55E00", "0.82"
@@ -113,7 +115,7 @@ class DecoderDisplay:
         -------
         DecoderDisplay
         """
-        fitted, X = last_step(classifier, X)
+        fitted, X = last_step(classifier, X, name="classifier")
         q = fitted.predict_complementary_proba(X)
         decoder = fitted.decoder_ if fitted.decoder is None else fitted.decoder
         own = decoder == "max" and getattr(fitted, "estimates_", "q") == "p"
@@ -173,9 +175,8 @@ class DecoderDisplay:
         self.scores_, self.decoded_ = decision.scores, classes[decision.decoded]
         if ax is None:
             bars = 0.2 * min(max(len(T), 5), _MOST_NAMED)
-            ax = new_axes(
-                7.5 + 0.05 * longest_line(names), len(q) * (bars + 0.9), type(self).__name__
-            )
+            size = (7.5 + 0.05 * longest_line(names), len(q) * (bars + 0.9))
+            ax = new_axes(type(self).__name__, size)
         place = ax.get_subplotspec()
         if place is None:
             raise ValueError(
@@ -209,7 +210,7 @@ class DecoderDisplay:
     def _decide(self, q: FloatArray, T: FloatArray) -> _Decision:
         if self.p is not None:
             p = one_or_few(self.p, len(T), "p")
-            check_same_length("p", len(p), "q", len(q))
+            checks.same_length("p", len(p), "q", len(q))
             return _Decision(p, p.argmax(axis=1), False, "p, the network's own")
         if self.decoder == "max":
             p = q @ decode.inverse(T, stacklevel=5)
@@ -232,7 +233,7 @@ class DecoderDisplay:
             return None
         single: Any = [self.y_true] if np.isscalar(self.y_true) else self.y_true
         true = codes_of(single, classes, "y_true")
-        check_same_length("y_true", len(true), "q", n)
+        checks.same_length("y_true", len(true), "q", n)
         return true
 
 

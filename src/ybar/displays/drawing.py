@@ -1,4 +1,4 @@
-"""What displays draw: names as they are, heat maps, numbers in cells."""
+"""Parts of plots that displays share: class names, heat maps, numbers in cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AS_IT_IS: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 def drawn_names(names: Iterable[Any]) -> list[str]:
-    """Return names as they can be drawn: in one line, not too long, in letters of the font."""
+    """Return names in a form that can be drawn: one line, not too long, letters of the font."""
     manager = require("matplotlib.font_manager", "report", "a display")
     fonts = []
     for family in manager.FontProperties().get_family():
@@ -49,27 +49,27 @@ def longest_line(texts: Iterable[str]) -> int:
 
 
 def tick_places(n: int, most: int) -> IntArray:
-    """Return at most `most` places of n, 1, 2, 5, 10, … apart."""
+    """Return at most `most` of the places 0..n-1, at steps of 1, 2, 5, 10, …."""
     steps = (s * 10**e for e in itertools.count() for s in (1, 2, 5))
     step = next(s for s in steps if n <= s * most)
     return np.arange(0, n, step)
 
 
-def new_axes(width: float, height: float, what: str) -> Any:
-    """Return axes in a figure of their own, of pyplot's."""
+def new_axes(what: str, size: tuple[float, float] | None = None) -> Any:
+    """Return axes in a new figure of pyplot, whose size in inches is pyplot's by default."""
     pyplot = require("matplotlib.pyplot", "report", what)
-    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
 def matrix_axes(names: list[str], what: str) -> Any:
-    """Return axes of a size for a matrix of these names."""
+    """Return axes in a new figure, large enough for a matrix with these names."""
     side = 2.4 + 0.36 * min(len(names), _MOST_WRITTEN)
     named = 0.07 * longest_line(names)
-    return new_axes(side + named + 1.2, side + 0.7 * named + 0.4, what)
+    return new_axes(what, (side + named + 1.2, side + 0.7 * named + 0.4))
 
 
 def heat_map(ax: Any, values: FloatArray, names: list[str], what: str) -> Any:
-    """Draw a matrix, from 0 up in ever darker blue, with the names of its classes."""
+    """Draw a matrix in shades of blue, darker for larger values, with the names of its classes."""
     n = len(values)
     im = ax.imshow(values, cmap="Blues", vmin=0, vmax=max(float(values.max()), 1e-12))
     bar = ax.figure.colorbar(
@@ -105,18 +105,18 @@ def frame_diagonal(ax: Any, n: int) -> Any:
 
 
 def write_values(ax: Any, im: Any, texts: AnyArray) -> AnyArray | None:
-    """Write a text in each cell, as large as fits; None where it could not be read."""
+    """Write a text in each cell, as large as fits; return None if it would be too small to read."""
     n = len(texts)
     if n > _MOST_WRITTEN:
         return None
-    ax.figure.figure.draw_without_rendering()  # lays out the figure: the axes have their size
+    ax.figure.figure.draw_without_rendering()  # the layout sets the size of the axes
     cell = 0.8 * cell_size(ax, n)
     lines = [line for text in texts.flat for line in text.split("\n")]
     n_lines = len(lines) // texts.size
     size = min(10.0, cell / (_LETTER * longest_line(lines)), cell / (1.3 * n_lines))
     if size < _SMALLEST_FONT:
         return None
-    # Relative luminance as the WCAG has it: below 0.18 white is the better contrast.
+    # Relative luminance as the WCAG defines it: below 0.18 white has the better contrast.
     luminance = im.to_rgba(im.get_array())[..., :3] ** 2.2 @ (0.2126, 0.7152, 0.0722)
     written = np.empty_like(texts)
     for (y, x), text in np.ndenumerate(texts):
@@ -133,7 +133,7 @@ def write_values(ax: Any, im: Any, texts: AnyArray) -> AnyArray | None:
 
 
 def as_probability(value: float) -> str:
-    """Return a probability in few letters."""
+    """Return a probability in at most five characters."""
     if value == 0:
         return "0"
     if value < 0.0005:

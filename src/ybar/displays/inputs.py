@@ -1,14 +1,9 @@
-"""What displays are given: classifiers, classes and labels, checked."""
+"""Checks of the arguments that displays share: classes, labels, probabilities."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 
 from .. import decode
 from ..utils import checks
@@ -18,40 +13,8 @@ from ..utils.typing import AnyArray, FloatArray, IntArray
 _MOST_EXAMPLES = 20
 
 
-def last_step(classifier: Any, X: Any = None) -> tuple[Any, Any]:
-    """Return the fitted classifier of ours inside pipelines and searches, and X as it sees it."""
-    before = []
-    inner = classifier
-    while not hasattr(inner, "predict_complementary_proba"):
-        if isinstance(inner, Pipeline):
-            before.append(inner[:-1])
-            inner = inner[-1]
-        elif hasattr(inner, "best_estimator_"):
-            inner = inner.best_estimator_
-        elif isinstance(inner, BaseSearchCV):
-            raise not_fitted(inner)
-        else:
-            raise TypeError(
-                "classifier must be a fitted classifier of ybar, or a pipeline or search that ends "
-                f"in one; got {checks.shown(classifier)}"
-            )
-    if not hasattr(inner, "transition_"):
-        raise not_fitted(inner)
-    for steps in before:
-        X = steps.transform(X) if X is not None and len(steps) else X
-    return inner, X
-
-
-def not_fitted(classifier: Any) -> NotFittedError:
-    """Return what to raise for a classifier that is not fitted."""
-    return NotFittedError(
-        f"classifier must be fitted before it is plotted; this {type(classifier).__name__} is not. "
-        "Call fit first"
-    )
-
-
 def class_names(classes: ArrayLike | None, n_classes: int) -> AnyArray:
-    """Return the names of so many classes, numbers where none are given."""
+    """Return the names of the classes, 0..K-1 by default."""
     if classes is None:
         return np.arange(n_classes)
     names = check_classes(classes)
@@ -64,18 +27,18 @@ def class_names(classes: ArrayLike | None, n_classes: int) -> AnyArray:
 
 
 def codes_of(values: ArrayLike, names: AnyArray, argument: str) -> IntArray:
-    """Return class indices of one class name a row."""
-    array = checks.label_array(values, f"{argument} must hold one class a row")
+    """Return the class index of each row, whose class is given by name."""
+    array = checks.label_array(values, f"{argument} must hold one class per row")
     if len(array) == 0:
         raise ValueError(f"{argument} must hold at least one class; got none")
     return look_up(checks.label_column(array, argument), names, argument)
 
 
 def all_classes(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
-    """Return all classes that occur."""
+    """Return all classes that occur among true and predicted ones, sorted."""
     kinds = []
     for values, argument in ((y_true, "y_true"), (y_pred, "y_pred")):
-        array = checks.label_array(values, f"{argument} must hold one class a row")
+        array = checks.label_array(values, f"{argument} must hold one class per row")
         kinds.append(np.unique(checks.label_column(array, argument)))
     first, second = kinds
     if len(first) and len(second) and len({kind.dtype.kind in "OUT" for kind in kinds}) > 1:
@@ -93,7 +56,7 @@ def all_classes(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
 
 
 def one_or_few(values: ArrayLike, n_classes: int, argument: str) -> FloatArray:
-    """Return one row, or a few, of probabilities."""
+    """Return probabilities of 1 to 20 rows as an array of two dimensions."""
     array = checks.array_of_numbers(values, f"{argument} must be a K or N×K array of numbers")
     rows = decode.check_probabilities(np.atleast_2d(array), n_classes, name=argument)
     if not 1 <= len(rows) <= _MOST_EXAMPLES:
@@ -102,11 +65,3 @@ def one_or_few(values: ArrayLike, n_classes: int, argument: str) -> FloatArray:
             "Choose a few"
         )
     return rows.astype(np.float64)
-
-
-def check_same_length(name: str, n: int, other: str, n_other: int) -> None:
-    """Refuse arguments of different numbers of rows."""
-    if n != n_other:
-        raise ValueError(
-            f"{name} and {other} must have the same number of rows; got {n} and {n_other}"
-        )

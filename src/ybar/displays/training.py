@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from ..neural.base import NetBase
 from ..utils import checks
 from ..utils.extras import require
 from ..utils.typing import FloatArray
+from .drawing import new_axes
 
 __all__ = ["TrainingCurveDisplay"]
 
@@ -59,7 +60,7 @@ class TrainingCurveDisplay:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> from ybar.displays.training import TrainingCurveDisplay
+    >>> from ybar.displays import TrainingCurveDisplay
     >>> history = {"loss": [2.3, 1.9, 1.7], "scel": [2.2, 2.0, 2.1]}
     >>> display = TrainingCurveDisplay.from_history(history, best_epoch=2)
     >>> [line.get_label() for line in display.lines_]
@@ -108,11 +109,7 @@ class TrainingCurveDisplay:
                 "classifier must be a fitted ComplementaryNetClassifier; got "
                 f"{checks.shown(classifier)}. Of a pipeline pass the last step"
             )
-        if not hasattr(classifier, "history_"):
-            raise NotFittedError(
-                f"classifier must be fitted before its training is plotted; this "
-                f"{type(classifier).__name__} is not. Call fit first"
-            )
+        check_is_fitted(classifier, "history_")
         return cls(
             classifier.history_,
             best_epoch=classifier.best_epoch_,
@@ -159,9 +156,7 @@ class TrainingCurveDisplay:
             Where to plot; by default a new figure.
         """
         self._check()
-        if ax is None:
-            pyplot = require("matplotlib.pyplot", "report", "TrainingCurveDisplay")
-            _, ax = pyplot.subplots(layout="constrained")
+        ax = new_axes(type(self).__name__) if ax is None else ax
         ticker = require("matplotlib.ticker", "report", "TrainingCurveDisplay")
         self.ax_, self.figure_, self.loss_ax_, self.lines_ = ax, ax.figure, None, []
         if self.histories:

@@ -6,31 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from .. import labels
 from ..utils import checks
+from ..utils.estimators import last_step
 from ..utils.typing import FloatArray
 from .losses import mean_and_error, scel_losses
 from .validation import ure_zero_one
-
-
-def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Return the classifier of ours inside pipelines and searches, and X as it sees it."""
-    while not hasattr(estimator, "predict_complementary_proba"):
-        if isinstance(estimator, Pipeline):
-            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-            estimator = estimator[-1]
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
-            raise TypeError(
-                "the scorer needs a classifier with predict_complementary_proba, or a pipeline or "
-                f"search that ends in one; got {type(estimator).__name__}. Wrap it: "
-                "CPEClassifier(estimator)"
-            )
-    return estimator, X
 
 
 def labels_follow(classifier: Any) -> FloatArray:
@@ -44,8 +27,7 @@ def labels_follow(classifier: Any) -> FloatArray:
 
 def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
     """Return the classifier of ours, its X, and the labels as codes, or as evidence."""
-    classifier, X = _last_step(estimator, X)
-    check_is_fitted(classifier, "classes_")
+    classifier, X = last_step(estimator, X)
     codes: Any
     if isinstance(y, labels.Evidence):
         if not np.array_equal(y.classes, classifier.classes_):
@@ -57,10 +39,7 @@ def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
         codes = y
     else:
         codes, _ = labels.encode(y, classifier.classes_)
-    if _num_samples(X) != len(codes):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {_num_samples(X)} and {len(codes)}"
-        )
+    checks.same_length("X", _num_samples(X), "y", len(codes))
     return classifier, X, codes
 
 

@@ -234,11 +234,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
             )
     comp, names = encode(y_comp, classes, name="y_comp")
     true, _ = encode(given, names, name="y_true")
-    if len(true) != len(comp):
-        raise ValueError(
-            "y_true and y_comp must have the same number of rows; got shapes "
-            f"{true.shape} and {comp.shape}"
-        )
+    checks.same_length("y_true", len(true), "y_comp", len(comp))
     rows, k = pairs(comp, len(names))
     counts = np.zeros((len(names), len(names)))
     np.add.at(counts, (true[rows], k), 1)

@@ -61,6 +61,14 @@ def same_names(values: Any, name: str) -> None:
         )
 
 
+def same_length(name: str, n_rows: int, other: str, n_others: int) -> None:
+    """Raise `ValueError` if two arguments have different numbers of rows."""
+    if n_rows != n_others:
+        raise ValueError(
+            f"{name} and {other} must have the same number of rows; got {n_rows} and {n_others}"
+        )
+
+
 def array_of_numbers(values: Any, rule: str) -> AnyArray:
     """Return an array of real numbers, or refuse with the rule and what came."""
     try:
