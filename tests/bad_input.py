@@ -1,10 +1,22 @@
-"""What every error for bad input must be: one line with the argument and the value that came."""
+"""What every error for bad input must be, and small data and classifiers to provoke it with."""
 
 from __future__ import annotations
 
+import functools
 import re
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+
+from ybar import (
+    ComplementaryNetClassifier,
+    ComplementaryNetClassifierCV,
+    CPEBoostingClassifierCV,
+    CPEClassifier,
+    CPEKNeighborsClassifierCV,
+    transition,
+)
 
 LONGEST = 400  # characters
 
@@ -29,3 +41,69 @@ def assert_one_clear_line(call, error, *shows):
 def missing(shows, text):
     """Return the words that a text does not show; a number or a name must stand alone."""
     return [part for part in shows if not re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text)]
+
+
+def frozen(values, dtype=None):
+    array = np.array(values, dtype=dtype)
+    array.flags.writeable = False
+    return array
+
+
+def changed(array, index, value):
+    copy = np.array(array)
+    copy[index] = value
+    return frozen(copy)
+
+
+# Sixty rows of four features and three classes; read-only, so that no case can spoil another.
+X = frozen(np.random.default_rng(0).normal(size=(60, 4)))
+Y = frozen(np.arange(60) % 3)
+NAMES = frozen(np.array(["cat", "cow", "dog"])[Y])
+MASK = frozen(np.eye(3, dtype=bool)[Y])
+X_NAN = changed(X, (3, 1), np.nan)
+X_INF = changed(X, (3, 1), np.inf)
+EXCLUDES_ALL = changed(MASK, 7, True)
+NO_LABEL = np.zeros((30, 3), dtype=bool)
+U = frozen(transition.uniform(3))
+BIASED = frozen(transition.weak(3, random_state=0))
+TWO = [[0, 1], [1, 0]]
+Q = frozen([[0.1, 0.4, 0.5], [0.5, 0.1, 0.4], [0.4, 0.5, 0.1]])
+ONES = frozen(np.ones(60))
+
+
+def cpe(*args, **params):
+    return CPEClassifier(*args, **params)
+
+
+def knn(**params):
+    return CPEKNeighborsClassifierCV(**{"random_state": 0, "n_neighbors": [3, 5], **params})
+
+
+def boosting(**params):
+    quick = {"random_state": 0, "learning_rates": [0.1], "n_estimators": [2]}
+    return CPEBoostingClassifierCV(**{**quick, **params})
+
+
+def net(*args, **params):
+    quick = {"random_state": 0, "max_epochs": 2, "hidden_layer_sizes": (5,)}
+    return ComplementaryNetClassifier(*args, **{**quick, **params})
+
+
+def net_cv(**params):
+    quick = {"random_state": 0, "max_epochs": 2, "hidden_layer_sizes": ()}
+    return ComplementaryNetClassifierCV(**{**quick, "learning_rates": [0.1, 0.01], **params})
+
+
+CLASSIFIERS = {"cpe": cpe, "knn": knn, "boosting": boosting, "net": net, "net-cv": net_cv}
+
+
+@functools.cache
+def fitted(name):
+    return CLASSIFIERS[name]().fit(X, NAMES)
+
+
+class TooNarrow(LogisticRegression):
+    """A base estimator that forgets a class."""
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), 0.5)

@@ -1,4 +1,4 @@
-"""Promise 8: models are saved without pickle, whole or not at all, and read with suspicion."""
+"""Models are saved without pickle, whole or not at all, and files are checked before use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promise 1: every classifier passes scikit-learn's common checks, and enough of them are run."""
+"""Every classifier passes scikit-learn's common checks, and enough of them are run."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def last_step(estimator: Any, X: Any = None, *, name: str = "estimator") -> tupl
         else:
             raise TypeError(
                 f"{name} must be a classifier of ybar, or a pipeline or search that ends in one; "
-                f"got {shown(estimator)}. Wrap it: CPEClassifier(estimator)"
+                f"got {shown(inner)}. Wrap it: CPEClassifier(estimator)"
             )
     check_is_fitted(inner, "classes_")
     for steps in transformers:
