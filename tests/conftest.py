@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import ybar
 from ybar import datasets, labels, transition
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _processes_import_this_tree():
+    """Let processes that tests start import the ybar under test, installed or not."""
+    tree = str(Path(ybar.__file__).parents[1])
+    before = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join([tree, *filter(None, [before])])
+    yield
+    os.environ["PYTHONPATH"] = before
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +35,7 @@ def strong_T():
 
 @pytest.fixture(scope="session")
 def digits_strong(digits, strong_T):
-    """Digits with one complementary label a row drawn under a strongly biased T."""
+    """Digits with one complementary label per row, drawn under a strongly biased T."""
     y_comp = labels.draw(digits.y_train, strong_T, random_state=0)
     return digits.X_train, y_comp, digits.X_test, digits.y_test
 
@@ -39,9 +52,9 @@ def blobs():
 
 @pytest.fixture
 def interrupts_heard():
-    """Ctrl-C is heard here and in processes started from here.
+    """Handle Ctrl-C here and in processes started from here.
 
-    A shell that starts the tests in the background has them, and all they start, ignore it.
+    A shell that starts the tests in the background makes them ignore it otherwise.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
