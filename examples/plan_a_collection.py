@@ -40,7 +40,7 @@ for design, marker in zip(plan.designs, "osD^v", strict=True):
     style = {"marker": marker, "color": color, "ls": line, "capsize": 3}
     right.errorbar(plan.sizes, mean, error, label=design.name, **style)
 left.invert_yaxis()
-left.set(xlabel="bits a label tells of the class", xlim=(0, 1.8))
+left.set(xlabel="bits per label about the class", xlim=(0, 1.8))
 left.set_title("blue: you can ask for it. orange: you cannot")
 right.axhline(plan.target, color="gray", lw=1)
 right.set(xlabel="complementary labels", ylabel="accuracy (± std. error)", ylim=(0, 1))

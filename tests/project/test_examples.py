@@ -91,7 +91,7 @@ CLAIMS = {
             r"3,600 labels +([\d.]+) ± [\d.]+ +([\d.]+) ± .* ([\d.]+) ± [\d.]+\n",
             lambda uniform, cycle, few: few > cycle + 0.03 and cycle > uniform > 0.85,
         ),
-        Claim(r"bits a label +([\d.]+) +([\d.]+)", lambda uniform, cycle: cycle > 1.3 * uniform),
+        Claim(r"bits per label +([\d.]+) +([\d.]+)", lambda uniform, cycle: cycle > 1.3 * uniform),
         Claim(r"Accuracy 0.75 needs about ([\d.]+),\d+ labels", lambda thousands: thousands < 2),
     ],
     "how_many_labels": [

@@ -1,4 +1,4 @@
-"""Simulated accuracies: how far a classifier gets on rows like the user's own, under a given T."""
+"""Simulate the accuracy of a classifier under a design, on a pilot: rows with true classes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,15 @@ _PARTS = (0.125, 0.25, 0.5, 1.0)
 _MOST_GIGABYTES = 4
 
 
+class Simulation(NamedTuple):
+    """Accuracies on held-out rows, of shape (repeats, sizes), for each design by name."""
+
+    accuracies: dict[str, FloatArray]
+    sizes: tuple[int, ...]
+
+
 class Pilot(NamedTuple):
-    """Rows with their true classes, and what to do with them."""
+    """Rows with their true classes, the classifier to fit, and the numbers of labels to try."""
 
     X: Any
     codes: IntArray
@@ -38,12 +45,12 @@ class Pilot(NamedTuple):
 
     @property
     def n_test(self) -> int:
-        """Rows that are held out in each repetition."""
+        """Number of rows held out in each repetition."""
         return len(self.codes) // 3
 
     @property
     def n_train(self) -> int:
-        """Rows that get labels in each repetition."""
+        """Number of rows with labels in each repetition."""
         return len(self.codes) - self.n_test
 
 
@@ -55,17 +62,17 @@ def check(
     budget: int | None,
     target: float | None,
 ) -> Pilot | None:
-    """Return what to simulate with, None without X."""
+    """Check the arguments of `plan` about a pilot; return None if there is no pilot."""
     if X is None or y is None:
-        given = {"X": X, "y": y, "target": target, "classifier": classifier}
-        named = next((name for name, value in given.items() if value is not None), None)
+        arguments = {"X": X, "y": y, "target": target, "classifier": classifier}
+        named = next((name for name, value in arguments.items() if value is not None), None)
         if named is not None:
             raise ValueError(
                 f"{named} needs X and y, rows of a pilot with their true classes; got "
                 f"X={_kind(X)} and y={_kind(y)}. Pass both, or leave {named} out"
             )
         return None
-    column = checks.label_column(checks.label_array(y, "y must hold one true class a row"), "y")
+    column = checks.label_column(checks.label_array(y, "y must hold one true class per row"), "y")
     try:
         n_rows = _num_samples(X)
     except TypeError:
@@ -89,17 +96,17 @@ def check(
         shown = model.__name__ if isinstance(model, type) else checks.shown(model)
         raise ValueError(
             "classifier must be one of ybar's, such as CPEClassifier(), or a pipeline that ends in "
-            f"one; got {shown}. Around another put CPEClassifier(estimator)"
+            f"one; got {shown}. Wrap other classifiers: CPEClassifier(estimator)"
         )
     total = n_rows - n_rows // 3 if budget is None else budget
-    _refuse_too_many(X, n_rows, total)
+    _check_memory(X, n_rows, total)
     sizes = sorted({size for part in _PARTS if (size := round(part * total)) >= n})
     rows = X.tocsr() if issparse(X) else X
     return Pilot(rows, codes.astype(np.intp), names, model, tuple(sizes))
 
 
-def _refuse_too_many(X: Any, n_rows: int, total: int) -> None:
-    """Refuse a budget for which the rows of the pilot, repeated, would not fit in memory."""
+def _check_memory(X: Any, n_rows: int, total: int) -> None:
+    """Raise `ValueError` if the rows of the pilot, one per label, would not fit in memory."""
     gigabytes = getattr(getattr(X, "data", X), "nbytes", 0) / n_rows * total / 2**30
     if gigabytes > _MOST_GIGABYTES:
         raise ValueError(
@@ -119,24 +126,24 @@ def _default_classifier() -> CPEClassifier:
 
 
 def _prefix(model: Any) -> str | None:
-    """Return what stands before `transition` in the names of a classifier's parameters."""
+    """Return the prefix of the parameter `transition`, such as "cpeclassifier__"."""
     names = set(model.get_params())
-    found = (name.removesuffix("transition") for name in sorted(names, key=len))
-    return next((p for p in found if {f"{p}transition", f"{p}classes"} <= names), None)
+    prefixes = (name.removesuffix("transition") for name in sorted(names, key=len))
+    return next((p for p in prefixes if {f"{p}transition", f"{p}classes"} <= names), None)
 
 
 def simulate(
     pilot: Pilot, designs: Mapping[str, FloatArray], repeats: int, generator: Generator
-) -> dict[str, FloatArray]:
-    """Return accuracies on held-out rows, (repeats, sizes) for each design.
+) -> Simulation:
+    """Return accuracies on held-out rows.
 
-    In a repetition all designs and sizes share the test rows and the order of the others.
+    In a repetition all designs and sizes share the test rows and the order of the other rows.
     """
-    found = {name: np.empty((repeats, len(pilot.sizes))) for name in designs}
+    accuracies = {name: np.empty((repeats, len(pilot.sizes))) for name in designs}
     for repeat in range(repeats):
         order = generator.permutation(len(pilot.codes))
         test, train = order[: pilot.n_test], order[pilot.n_test :]
-        rows = np.resize(train, pilot.sizes[-1])  # from the start again where it is too short
+        rows = np.resize(train, pilot.sizes[-1])  # repeated if there are too few
         X_rows, X_test = _safe_indexing(pilot.X, rows), _safe_indexing(pilot.X, test)
         model = _seeded(pilot.classifier, generator)
         for name, T in designs.items():
@@ -144,31 +151,33 @@ def simulate(
             for i, size in enumerate(pilot.sizes):
                 part = _safe_indexing(X_rows, np.arange(size))
                 y_pred = _fit_predict(model, T, part, y_comp[:size], X_test)
-                found[name][repeat, i] = (y_pred == pilot.codes[test]).mean()
-    return found
+                accuracies[name][repeat, i] = (y_pred == pilot.codes[test]).mean()
+    return Simulation(accuracies, pilot.sizes)
 
 
 def _fit_predict(model: Any, T: FloatArray, X: Any, y_comp: AnyArray, X_test: Any) -> AnyArray:
-    if (y_comp == y_comp[0]).all():  # classifiers refuse a single label; it says the same of all
+    if (y_comp == y_comp[0]).all():  # classifiers need two labels
         q = np.eye(len(T))[[y_comp[0]]]
         return np.repeat(decode.decode(q, T), _num_samples(X_test))
     prefix = _prefix(model)
-    given = {f"{prefix}transition": T, f"{prefix}classes": np.arange(len(T))}
+    parameters = {f"{prefix}transition": T, f"{prefix}classes": np.arange(len(T))}
     try:
-        return np.asarray(clone(model).set_params(**given).fit(X, y_comp).predict(X_test))
+        return np.asarray(clone(model).set_params(**parameters).fit(X, y_comp).predict(X_test))
     except ValueError as error:
         why = " ".join(str(error).split()).split(". ")[0]
-        raise ValueError(f"X must be what classifier can take; it says: {why}") from error
+        raise ValueError(
+            f"X must be of a form that classifier accepts; its error: {why}"
+        ) from error
 
 
 def _seeded(model: Any, generator: Generator) -> Any:
-    """Return a copy in which every random_state that was left open has a number."""
-    open_ones = sorted(
+    """Return a copy in which every random_state that is None is set to a number."""
+    unset = sorted(
         name
         for name, value in model.get_params().items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     )
-    seeds = {name: int(generator.integers(2**31)) for name in open_ones}
+    seeds = {name: int(generator.integers(2**31)) for name in unset}
     return clone(model).set_params(**seeds)
 
 
@@ -178,7 +187,7 @@ def std_error(values: FloatArray) -> FloatArray:
 
 
 def labels_for(target: float, sizes: tuple[int, ...], means: FloatArray) -> int | None:
-    """Return where a curve first meets the target, on straight lines over log(size)."""
+    """Return the size at which a curve first reaches the target, linear in log(size)."""
     reached = np.flatnonzero(means >= target)
     if len(reached) == 0:
         return None

@@ -1,0 +1,222 @@
+"""Designs of a collection: the T that a way of asking makes, and what that T is worth.
+
+A collector does not know the class of what is shown, and so cannot draw a label from row T[y]. A
+collector can draw a menu of classes in some order; the label is the first class of the menu that
+the example is not. With π[k] the share of menus that begin with k, and s[a, b] the share of menus
+that begin with a, b,
+
+    T[y, k] = π[k] + s[y, k]    for k ≠ y.
+
+So menus can make a T if and only if some distribution π lies below its columns, ``π[k] ≤ T[y, k]``
+for all y ≠ k, which holds if ``Σ_k min_{y≠k} T[y, k] ≥ 1``; the rest of T is s. Uniform noise
+changes neither side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from .. import transition
+from ..transition.describing import labels_needed
+from ..utils import checks
+from ..utils.typing import FloatArray
+from .pilot import Simulation, labels_for, std_error
+
+_ROUNDING = 1e-9  # probabilities that differ by less count as equal
+
+HOW = {
+    "uniform": "ask 'is it a k?' with k drawn at random, and keep the no's",
+    "cycle": (
+        "put the classes in a circle, show one drawn at random and the next one, and ask for the "
+        "first of the two that it is not"
+    ),
+}
+_BY_MENU = "show menus of two as often as its .menus say, and ask for the first that it is not"
+_BY_CLASS = "the annotator must know the class and draw from its row of T"
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A way of asking: the T that it makes, what T is worth, and the simulated accuracies.
+
+    Attributes
+    ----------
+    name : str
+    how : str
+        How to ask.
+    transition : ndarray of shape (K, K)
+        T including the noise: the labels follow it, and classifiers need it.
+    enforceable : bool
+        Whether menus drawn without knowing the class can make this T.
+    menus : ndarray of shape (K, K) or None
+        How often to show each menu (see `ybar.transition.from_menus`), or None if menus cannot
+        make T.
+    gamma, condition_number : float
+        Those of `ybar.transition`; the condition number is infinite where T is singular.
+    singular : bool
+        Whether T has no inverse: URE is undefined, and overlapping classes may not be
+        identifiable.
+    information : float
+        Mutual information of a label and the class in bits, all classes being equally frequent.
+    labels_90, labels_99 : int or None
+        How many labels of examples that look alike identify their class with a probability of 90%
+        or 99% (an upper bound), or None if no number does.
+    accuracies : ndarray of shape (repeats, len(sizes)) or None
+        Simulated, at each of the plan's ``sizes``.
+    labels_for_target : int or None
+        Where the curve of mean accuracies first reaches the target, or None if it does not.
+    """
+
+    name: str
+    how: str
+    transition: FloatArray = field(repr=False)
+    enforceable: bool
+    menus: FloatArray | None = field(repr=False)
+    gamma: float
+    condition_number: float
+    singular: bool
+    information: float
+    labels_90: int | None
+    labels_99: int | None
+    accuracies: FloatArray | None = field(default=None, repr=False)
+    labels_for_target: int | None = None
+
+    @property
+    def accuracy(self) -> float | None:
+        """Mean simulated accuracy with the whole budget."""
+        return None if self.accuracies is None else float(self.accuracies[:, -1].mean())
+
+    @property
+    def std_error(self) -> float | None:
+        """Return the standard error of `accuracy` over the repetitions."""
+        return None if self.accuracies is None else float(std_error(self.accuracies)[-1])
+
+
+def choose(designs: list[Design]) -> Design | None:
+    """Return the best design, or a design named before it that is not clearly worse.
+
+    The best has the highest accuracy. Another is not clearly worse if its mean accuracy is at most
+    one standard error of the difference lower. Without accuracies the design that needs the fewest
+    labels for 99% is the best.
+    """
+    scores = [(d, d.accuracies[:, -1]) for d in designs if d.accuracies is not None]
+    if not scores:
+        fewest = sorted(designs, key=lambda d: (d.labels_99 or math.inf, -d.information))
+        return fewest[0] if fewest else None
+    best = max((score for _, score in scores), key=np.mean)
+    behind = ((design, best - score) for design, score in scores)
+    return next(d for d, by in behind if by.mean() <= std_error(by))
+
+
+def default_designs(n: int, generator: Generator) -> dict[str, FloatArray]:
+    """Return the designs by name, the simplest first; of equal designs only the first."""
+    designs = {
+        "uniform": transition.uniform(n),
+        "cycle": transition.from_menus(np.roll(np.eye(n), 1, axis=1)),
+        "weak": transition.weak(n, generator),
+        "strong": transition.strong(n, generator),
+        "few": _few(n),
+    }
+    kept: dict[str, FloatArray] = {}
+    for name, T in designs.items():
+        if not any(np.allclose(T, other, rtol=0, atol=1e-9) for other in kept.values()):
+            kept[name] = T
+    return kept
+
+
+def _few(n: int) -> FloatArray:
+    """Return the T under which class y gets one of the labels y+1, y+2 and y+4 (modulo K).
+
+    For K ≥ 7 two classes share at most one of these labels. For smaller K the label is y+1 in two
+    of three cases, else y+2. Both matrices are never singular.
+    """
+    steps, masses = ((1, 2, 4), (1, 1, 1)) if n >= 7 else ((1, 2), (2, 1))
+    first_row = np.zeros(n)
+    np.add.at(first_row, np.array(steps) % n, np.array(masses) / 3)
+    if first_row[0] > 0:  # two classes have a single label
+        return transition.uniform(n)
+    return np.stack([np.roll(first_row, y) for y in range(n)])
+
+
+def check_designs(designs: Any, n: int) -> dict[str, FloatArray]:
+    """Return the designs of the user by name, each checked."""
+    rule = "designs must be a dict of transition matrices by name, such as {'mine': T}"
+    if not isinstance(designs, Mapping) or not designs:
+        raise ValueError(f"{rule}; got {checks.shown(designs)}")
+    for name in designs:
+        if not isinstance(name, str):
+            raise ValueError(f"{rule}; got the name {checks.shown(name)}")
+    return {
+        name: transition.check(T, n, name=f"designs[{checks.shown(name)}]")
+        for name, T in designs.items()
+    }
+
+
+def menus_of(T: FloatArray) -> FloatArray | None:
+    """Return how often to show the menu (a, b) to get T, or None if menus cannot make T.
+
+    Menus make no wrong labels. Wrong labels that are equally frequent in all classes are taken for
+    uniform noise: answers drawn from all classes, whatever the menu.
+    """
+    wrong = np.diag(T)
+    if np.ptp(wrong) > _ROUNDING or wrong[0] * len(T) >= 1:
+        return None
+    noise = wrong[0] * len(T)
+    T = (T - noise / len(T)) / (1 - noise)
+    if T.min() < -_ROUNDING:
+        return None
+    columns = T.copy()
+    np.fill_diagonal(columns, np.inf)
+    first = columns.min(axis=0)
+    if first.sum() < 1 - _ROUNDING:
+        return None
+    menus = np.maximum(T - first / first.sum(), 0.0)
+    np.fill_diagonal(menus, 0.0)
+    return np.asarray(menus)
+
+
+def _information(T: FloatArray) -> float:
+    """Return the mutual information of class and label in bits, classes equally frequent."""
+    occurs = T > 0
+    ratio = np.ones_like(T)
+    np.divide(T, T.mean(axis=0), where=occurs, out=ratio)
+    return max(0.0, float((T * np.log2(ratio)).sum() / len(T)))
+
+
+def describe(
+    name: str,
+    design: FloatArray,
+    T: FloatArray,
+    *,
+    how: str | None = None,
+    simulation: Simulation | None = None,
+    target: float | None = None,
+) -> Design:
+    """Return what a design is worth: its T, with the noise in it, and what was simulated."""
+    menus = menus_of(design)
+    singular = transition.is_singular(T)
+    accuracies = None if simulation is None else simulation.accuracies[name]
+    reached = None
+    if simulation is not None and accuracies is not None and target is not None:
+        reached = labels_for(target, simulation.sizes, accuracies.mean(axis=0))
+    return Design(
+        name=name,
+        how=how or (_BY_CLASS if menus is None else _BY_MENU),
+        transition=T,
+        enforceable=menus is not None,
+        menus=menus,
+        gamma=transition.gamma(T),
+        condition_number=math.inf if singular else transition.condition_number(T),
+        singular=singular,
+        information=_information(T),
+        labels_90=labels_needed(T, 0.1),
+        labels_99=labels_needed(T, 0.01),
+        accuracies=accuracies,
+        labels_for_target=reached,
+    )
