@@ -19,12 +19,12 @@ from ybar import datasets, labels, transition
 pytest.importorskip("typer")
 pytest.importorskip("torch")
 from typer.testing import CliRunner
+from ybar.tool import demo
 
 from ybar.cli import app
 from ybar.experiments.runs.ledger import Ledger
 from ybar.tables import candidates, columns, files
 from ybar.tables import labels as complementary
-from ybar.tool import demo
 from ybar.transition.reading import MatrixError, read_matrix
 
 CLASSES = ["bird", "cat", "dog"]

@@ -12,11 +12,12 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from ..utils.checks import shown
+from ..utils.errors import InputError
 from ..utils.typing import FloatArray
 from .checking import check
 
 
-class MatrixError(ValueError):
+class MatrixError(InputError):
     """A file that holds no transition matrix; the message names it and what is wrong."""
 
 
