@@ -62,6 +62,9 @@ def _report(error: Exception) -> int:
         case InputError():
             say(str(error))
             return USAGE
+        case FailureError() if isinstance(error.__cause__, ValueError):
+            say(f"{error}. {_write_traceback(error)}")  # the cause may be a bug
+            return FAILED
         case OSError() | MissingExtraError() | FailureError():
             say(str(error))
             return FAILED

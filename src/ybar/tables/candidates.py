@@ -14,6 +14,7 @@ from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
 from ..neural import ComplementaryNetClassifier
+from ..utils.errors import InputError
 from ..utils.extras import MissingExtraError
 from ..utils.random import as_generator
 from ..utils.typing import BoolArray, FloatArray, IntArray
@@ -154,13 +155,20 @@ def evaluate_all(
         try:
             model.fit(table.frame.iloc[training], y[training], table.columns)
         except _FAILURES as error:
-            result.failure, result.failed = error, " ".join(str(error).split())
+            result.failure, result.failed = error, _reason(error)
         else:
             _score(result, model, table.frame.iloc[held_out], mask)
             if method == "boosting":
                 result.settings = model.pipeline_[-1].best_params_
         result.seconds = time.monotonic() - started
         yield result
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, (InputError, MissingExtraError)):
+        return text
+    return f"{type(error).__name__}: {text}"
 
 
 def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: BoolArray) -> None:
