@@ -13,7 +13,8 @@ from .page import Picture
 def figure(plot: Callable[[Any], Any], width: float, height: float) -> Any:
     """Return a figure with one pair of axes, on which ``plot(axes)`` was called."""
     figures = require("matplotlib.figure", "report", "a picture")
-    drawn = figures.Figure(figsize=(width, height), layout="constrained")
+    # "constrained" cuts off labels of axes with a fixed aspect, as those of matrices have.
+    drawn = figures.Figure(figsize=(width, height), layout="compressed")
     plot(drawn.subplots())
     return drawn
 
