@@ -2,14 +2,16 @@
 
 import sys
 
+from .utils.extras import MissingExtraError
+
 
 def main() -> None:
     """Run the command line."""
     try:
-        from .cli import main as run
+        from .cli import main as run  # needs typer, which is an optional extra
 
         run()
-    except ImportError as error:
+    except MissingExtraError as error:
         sys.exit(f"ybar: {error}")
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,11 +1,11 @@
-"""The command line: thin. What it does is done elsewhere; here are options, errors and manners."""
+"""The command line: one module per command, with its options, a call to the work, and output."""
 
-from . import data, demo, experiments, models, reports, transitions
-from .manners import app
+from . import data, demo, evaluate, experiments, fit, predict, report, simulate, transition
+from .app import app
 
 __all__ = ["app", "main"]
 
-for module in (demo, models, transitions, data, experiments, reports):
+for module in (demo, fit, predict, evaluate, simulate, transition, data, experiments, report):
     module.register(app)
 
 

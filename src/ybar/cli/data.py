@@ -1,18 +1,24 @@
-"""``ybar data``: list, fetch and verify the data sets that ybar knows."""
+"""``ybar data``: list, download and verify the data sets of ybar."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from .manners import console, examples, one_line, say, show_json, typer
+from .app import examples, typer
+from .options import Json
+from .output import console, say, show_json, show_lines
 
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets.  [default: all]")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+_VERIFIED = "verified"
 
 sets = typer.Typer(
-    help="The data sets that ybar knows: MNIST, Fashion-MNIST, KMNIST; digits come with it.",
+    help="List, download and verify data sets: MNIST, Fashion-MNIST and KMNIST. The data set "
+    "digits needs no download.",
     no_args_is_help=True,
     epilog=examples("ybar data list", "ybar data fetch kmnist", "ybar data verify"),
     rich_markup_mode=None,
@@ -20,47 +26,102 @@ sets = typer.Typer(
 
 
 def list_(json: Json = False) -> None:
-    """List the data sets, and where each lies on this machine."""
-    with one_line():
-        from ..tool import shelf
+    """List the data sets and where they are on this machine."""
+    rows = _rows()
+    if json:
+        show_json(rows)
+        return
+    from rich.table import Table
 
-        found = shelf.listing()
-        if json:
-            show_json(found)
-            return
-        from rich.table import Table
-
-        table = Table("name", "classes", "size", "where")
-        for row in found:
-            table.add_row(*(str(row[name]) for name in ("name", "classes", "size", "where")))
-        console().print(table)
+    table = Table("name", "classes", "size", "where")
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    console().print(table)
 
 
 def fetch(
     names: Names = None,
     mirror: Annotated[str | None, typer.Option(help="Base URL to download from.")] = None,
 ) -> None:
-    """Download data sets to the cache, checked by sha256."""
-    with one_line():
-        from ..tool import shelf
+    """Download data sets to the cache and check their sha256."""
+    from .. import datasets
+    from ..utils.errors import input_errors
 
-        for name in shelf.known(names):
-            say(f"{name}: {shelf.fetch(name, mirror)}")
+    for name in _checked(names):
+        with input_errors():  # a file of another content, or a mirror that is not a URL
+            folder = datasets.fetch(name, mirror=mirror)
+        say(f"{name}: {folder}")
 
 
 def verify(names: Names = None, json: Json = False) -> None:
     """Check the files of data sets against their published sha256."""
-    with one_line():
-        from ..tool import shelf
+    results = {name: _verify(name) for name in _checked(names)}
+    if json:
+        show_json(results)
+    else:
+        show_lines(f"{name}: {result}" for name, result in results.items())
+    if set(results.values()) != {_VERIFIED}:
+        raise typer.Exit(1)
 
-        found: dict[str, Any] = {name: shelf.verify(name) for name in shelf.known(names)}
-        if json:
-            show_json(found)
-        else:
-            for name, said in found.items():
-                console().print(f"{name}: {said}", markup=False, highlight=False)
-        if any(said != "verified" for said in found.values()):
-            raise typer.Exit(1)
+
+def _checked(names: Sequence[str] | None) -> list[str]:
+    """Return the names, or all data sets if there are none."""
+    from .. import datasets
+    from ..utils.checks import shown
+    from ..utils.errors import InputError
+
+    for name in names or []:
+        if name not in datasets.REGISTRY:
+            similar = difflib.get_close_matches(name, datasets.REGISTRY, 1)
+            raise InputError(
+                f"NAME must be one of {', '.join(datasets.REGISTRY)}; got {shown(name)}"
+                + (f". Did you mean {similar[0]}?" if similar else "")
+            )
+    return list(names or datasets.REGISTRY)
+
+
+def _rows() -> list[dict[str, Any]]:
+    from .. import datasets
+
+    rows = [{"name": "digits", "classes": 10, "size": "–", "where": "part of scikit-learn"}]
+    for name, source in datasets.REGISTRY.items():
+        size = sum(file.size for file in source.files.values()) / 1e6
+        folder = _find(name)
+        rows.append(
+            {
+                "name": name,
+                "classes": len(source.classes),
+                "size": f"{size:.0f} MB",
+                "where": str(folder) if folder else _missing(name),
+            }
+        )
+    return rows
+
+
+def _find(name: str) -> Any:
+    from .. import datasets
+    from ..utils.errors import input_errors
+
+    with input_errors():  # YBAR_DATA may hold other files
+        return datasets.find(name)
+
+
+def _missing(name: str) -> str:
+    return f"not on this machine; to download it, run: ybar data fetch {name}"
+
+
+def _verify(name: str) -> str:
+    """Return "verified", or what is wrong with the files of a data set."""
+    from .. import datasets
+
+    folder = _find(name)
+    if folder is None:
+        return _missing(name)
+    for file, published in datasets.REGISTRY[name].files.items():
+        difference = datasets.difference(folder / file, published)
+        if difference:
+            return f"{folder / file} {difference}"
+    return _VERIFIED
 
 
 def register(app: typer.Typer) -> None:

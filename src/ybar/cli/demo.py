@@ -1,49 +1,54 @@
-"""``ybar demo``."""
+"""``ybar demo``: several methods on handwritten digits, side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from .manners import console, examples, one_line, progress, say, show_json, typer
+from .app import examples, typer
+from .options import Json
+from .output import console, progress, say, show_json
+
+if TYPE_CHECKING:
+    from .demo_models import Row
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page.")] = Path(
-        "demo"
-    ),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write the page to.")
+    ] = Path("demo"),
+    json: Json = False,
 ) -> None:
-    """Learn handwritten digits from what they are not, by several methods side by side."""
-    with one_line():
-        from dataclasses import asdict
+    """Compare several methods that learn handwritten digits from complementary labels."""
+    from .. import report
+    from ..utils.errors import input_errors
+    from ..utils.files import target_folder
+    from . import demo_models, demo_page
 
-        from ..tool import demo as showing
-
-        showing.check(output)
-        rows, kept = [], {}
-
-        def keep(labels: str, model: str, clf: Any) -> None:
-            kept[labels, model] = clf
-
-        total = showing.n_models()
-        with progress("fitting", total) as tell:
-            for row in showing.run(keep):
-                rows.append(row)
-                tell(len(rows), f"fitted {row.model}")
-        page = showing.write(rows, kept["strong T", "network, CPE-F"], output)
-        if json:
-            show_json([asdict(row) for row in rows])
-        else:
-            console().print(_table(rows, showing.HEADER))
-        say(f"page written to {page}")
+    with input_errors():
+        folder = target_folder(output, "--output")
+    rows = []
+    with progress("fitting", demo_models.n_models()) as update:
+        for row in demo_models.run():
+            rows.append(row)
+            update(len(rows), f"fitted {row.model}")
+    page = folder / "index.html"
+    folder.mkdir(parents=True, exist_ok=True)
+    report.write(demo_page.build(rows), page)
+    if json:
+        show_json([row.as_dict() for row in rows])
+    else:
+        console().print(_table(rows, demo_models.HEADER))
+    say(f"page written to {page}")
 
 
-def _table(rows: list[Any], header: tuple[str, ...]) -> Any:
+def _table(rows: Sequence[Row], header: Sequence[str]) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table("model", title="Digits learned from what they are not", box=box.SIMPLE_HEAD)
+    title = "Handwritten digits, learned from complementary labels"
+    table = Table("model", title=title, box=box.SIMPLE_HEAD)
     for name in header:
         table.add_column(name, justify="right")
     for labels in dict.fromkeys(row.labels for row in rows):

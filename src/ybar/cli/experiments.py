@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from .manners import examples, one_line, typer
+from .app import examples, typer
 
 
 class Epochs(StrEnum):
@@ -67,9 +67,10 @@ def reproduce(
     Runs that are in the ledger are not run again: interrupt it as you like, the same command goes
     on where it stopped.
     """
-    with one_line():
-        from ..experiments import reproduce as how
+    from ..experiments import reproduce as how
+    from ..utils.errors import input_errors
 
+    with input_errors():
         how.reproduce(
             plan,
             how.Options(

@@ -1,5 +1,6 @@
 """One self-contained HTML page: no outside request, no script, readable on a phone and on paper."""
 
+from .figures import figure, matrix_figure, picture
 from .page import (
     Block,
     Cell,
@@ -13,7 +14,6 @@ from .page import (
     Picture,
     Section,
     Text,
-    picture,
     render,
     write,
 )
@@ -31,6 +31,8 @@ __all__ = [
     "Picture",
     "Section",
     "Text",
+    "figure",
+    "matrix_figure",
     "picture",
     "render",
     "write",

@@ -7,7 +7,6 @@ that cannot be seen are written out.
 from __future__ import annotations
 
 import base64
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -184,27 +183,6 @@ class Page:
     lead: str
     sections: Sequence[Section]
     footer: str = ""
-
-
-def picture(figure: Any, alt: str, title: str = "", caption: str = "") -> Picture:
-    """Return a matplotlib figure as a picture: SVG, the same bytes for the same figure.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    alt, title, caption : str
-        As of `Picture`.
-
-    Returns
-    -------
-    Picture
-    """
-    matplotlib = require("matplotlib", "report", "report.picture")
-    buffer = io.BytesIO()
-    # Letters as outlines look the same everywhere; without the salt ids are drawn at random.
-    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "ybar"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return Picture(buffer.getvalue(), alt, title, caption, round(96 * figure.get_figwidth()))
 
 
 def render(page: Page) -> str:

@@ -1,27 +1,27 @@
-"""The models that ``ybar fit`` knows, and how it chooses among them without true labels."""
+"""The candidates of ``ybar fit``: how they are built, and how good they are on held-out labels."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from .. import metrics, transition
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
-from ..metrics import losses
 from ..neural import ComplementaryNetClassifier
+from ..utils.errors import InputError
+from ..utils.extras import MissingExtraError
 from ..utils.random import as_generator
-from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
-from .columns import Columns
+from ..utils.typing import BoolArray, FloatArray, IntArray
+from . import scoring
 from .files import DataError
-from .labels import ComplementaryLabels
 from .model import TableClassifier
+from .training import TrainingTable
 
 NETWORKS = (
     *("cpe-f", "cpe-n", "cpe-t", "cpe-i", "fwd", "scl-nl", "scl-exp", "dm", "dm-unweighted"),
@@ -34,21 +34,27 @@ _HELD_OUT = 0.2
 _MOST_ROWS_OF_KNN = 200_000
 _MOST_ROWS_OF_TWO_RATES = 100_000
 
+# What stops one candidate and not the others. Estimators raise ValueError if they cannot learn from
+# the data, which is scikit-learn's convention; FloatingPointError is a loss that diverges.
+_FAILURES = (ValueError, FloatingPointError, MemoryError, MissingExtraError)
+
 
 @dataclass
-class Tried:
-    """What a candidate made of the rows it did not see.
+class CandidateResult:
+    """The scores of a candidate on the held-out rows.
 
     Attributes
     ----------
     losses : ndarray
-        -log q of each held-out label, to compare candidates label by label.
+        -log q of each held-out label, which compares candidates label by label.
     error : float
-        URE, the estimate of its error rate; `error_std_error` tells how sure that is.
+        URE, the estimate of the error rate, with its standard error in `error_std_error`.
+    failure : Exception or None
+        Why the candidate could not be fitted.
     failed : str or None
-        Why it could not be tried.
+        The same as text; also if there was no time left to fit it.
     settings : dict
-        What it chose for itself on the way, by the names of `make`.
+        The hyperparameters that it selected, as parameters of `build`.
     """
 
     method: str
@@ -58,151 +64,140 @@ class Tried:
     error_std_error: float = float("nan")
     seconds: float = 0.0
     losses: FloatArray | None = None
+    failure: Exception | None = None
     failed: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-class Told(NamedTuple):
-    """What all candidates are told."""
-
-    columns: Columns
-    y_comp: ComplementaryLabels
-    T: FloatArray
-    seed: int = 0
-    decoder: str | None = None
-
-
-def make(
-    method: str,
-    told: Told,
-    callbacks: Sequence[Callable[..., Any]] = (),
-    *,
-    learning_rate: float | None = None,
-    n_estimators: int | None = None,
-) -> TableClassifier:
-    """Return a model that is not fitted yet; one of trees may be told what was chosen before."""
-    shared: dict[str, Any] = {"transition": told.T, "classes": told.y_comp.names}
-    if told.decoder is not None:
-        shared["decoder"] = told.decoder
-    if method == "logistic":
-        return TableClassifier(CPEClassifier(LogisticRegression(max_iter=1000), **shared), "sparse")
-    if method == "knn":
-        return TableClassifier(CPEKNeighborsClassifierCV(random_state=told.seed, **shared), "dense")
-    if method == "boosting":
-        rates = [0.1, 0.05] if len(told.y_comp.mask) <= _MOST_ROWS_OF_TWO_RATES else [0.1]
-        clf: Any = CPEBoostingClassifierCV(
-            rates if learning_rate is None else [learning_rate],
-            range(10, 301, 10) if n_estimators is None else [n_estimators],
-            method="cpe-f",
-            random_state=told.seed,
-            **shared,
-        )
-        return TableClassifier(clf, "trees")
-    clf = ComplementaryNetClassifier(
-        method, random_state=told.seed, callbacks=list(callbacks) or None, **shared
-    )
-    return TableClassifier(clf, "dense")
-
-
-def candidates(method: str, n_rows: int) -> list[str]:
-    """Return the methods to try."""
+def methods_to_try(method: str, n_rows: int) -> list[str]:
+    """Return the methods that "auto", or the name of a single method, stands for."""
     if method != "auto":
         return [method]
     return [name for name in AUTO if name != "knn" or n_rows <= _MOST_ROWS_OF_KNN]
 
 
-def split(mask: BoolArray, seed: int) -> tuple[AnyArray, AnyArray]:
-    """Return the rows to try candidates on and those to judge them by, at random."""
+def build(
+    method: str,
+    table: TrainingTable,
+    *,
+    decoder: str | None = None,
+    seed: int = 0,
+    callbacks: Sequence[Callable[..., Any]] = (),
+    learning_rate: float | None = None,
+    n_estimators: int | None = None,
+) -> TableClassifier:
+    """Return a model that is not fitted; for "boosting", selected hyperparameters may be passed."""
+    shared: dict[str, Any] = {"transition": table.T, "classes": table.y_comp.names}
+    if decoder is not None:
+        shared["decoder"] = decoder
+    if method == "logistic":
+        return TableClassifier(CPEClassifier(LogisticRegression(max_iter=1000), **shared), "sparse")
+    if method == "knn":
+        return TableClassifier(CPEKNeighborsClassifierCV(random_state=seed, **shared), "dense")
+    if method == "boosting":
+        rates = [0.1, 0.05] if len(table.frame) <= _MOST_ROWS_OF_TWO_RATES else [0.1]
+        clf: Any = CPEBoostingClassifierCV(
+            rates if learning_rate is None else [learning_rate],
+            range(10, 301, 10) if n_estimators is None else [n_estimators],
+            method="cpe-f",
+            random_state=seed,
+            **shared,
+        )
+        return TableClassifier(clf, "trees")
+    clf = ComplementaryNetClassifier(
+        method, random_state=seed, callbacks=list(callbacks) or None, **shared
+    )
+    return TableClassifier(clf, "dense")
+
+
+def split(mask: BoolArray, seed: int) -> tuple[IntArray, IntArray]:
+    """Return a random split into training rows and held-out rows."""
     order = as_generator(seed).permutation(len(mask))
     n_held_out = max(1, round(_HELD_OUT * len(mask)))
     training, held_out = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
-    for rows, what in ((training, "learn from"), (held_out, "judge by")):
-        if not mask[rows].any():
-            raise DataError(
-                f"there must be labelled rows to learn from and to judge by; of {len(mask)} rows, "
-                f"{int(mask.any(axis=1).sum())} of them labelled, none was left to {what}"
-            )
+    n_labelled = int(mask.any(axis=1).sum())
+    if not mask[training].any() or not mask[held_out].any():
+        raise DataError(
+            "the data must have enough labelled rows to train on some and to hold out others; got "
+            f"{n_labelled} labelled rows of {len(mask)}"
+        )
+    if mask[training].any(axis=0).sum() < 2:
+        raise DataError(
+            "the training rows must have at least two different complementary labels; got one in "
+            f"{n_labelled} labelled rows of {len(mask)}. Collect more labels"
+        )
     return training, held_out
 
 
-def try_all(
-    names: Iterable[str], frame: Any, told: Told, seconds: float | None = None
-) -> Iterator[Tried]:
-    """Fit each candidate to four fifths of the rows and judge it by the labels of the others.
+def evaluate_all(
+    methods: Iterable[str],
+    table: TrainingTable,
+    training: IntArray,
+    held_out: IntArray,
+    *,
+    decoder: str | None = None,
+    seed: int = 0,
+    deadline: float | None = None,
+) -> Iterator[CandidateResult]:
+    """Fit each candidate to the training rows and score it on the held-out rows.
 
-    A candidate that has begun is finished, but for networks, which end with the best epoch so far.
+    After the deadline no candidate starts. A candidate that has started is finished, except that
+    networks stop and keep their best epoch so far.
     """
-    training, held_out = split(told.y_comp.mask, told.seed)
-    y, mask = told.y_comp.as_y(), told.y_comp.mask[held_out]
-    deadline = None if seconds is None else time.monotonic() + seconds
-    for method in names:
+    y, mask = table.y_comp.as_y(), table.y_comp.mask[held_out]
+    for method in methods:
         if deadline is not None and time.monotonic() > deadline:
-            yield Tried(method, failed="no time left")
+            yield CandidateResult(method, failed="no time left")
             continue
         started = time.monotonic()
-        found = Tried(method)
+        result = CandidateResult(method)
+        model = build(method, table, decoder=decoder, seed=seed, callbacks=_stop_at(deadline))
         try:
-            model = make(method, told, _until(deadline))
-            model.fit(frame.iloc[training], y[training], told.columns)
-            _judge(found, model, frame.iloc[held_out], mask)
+            model.fit(table.frame.iloc[training], y[training], table.columns)
+        except _FAILURES as error:
+            result.failure, result.failed = error, _reason(error)
+        else:
+            _score(result, model, table.frame.iloc[held_out], mask)
             if method == "boosting":
-                found.settings = model.pipeline_[-1].best_params_
-        except (ValueError, TypeError, RuntimeError, ImportError, MemoryError) as error:
-            found.failed = " ".join(str(error).split())
-        found.seconds = time.monotonic() - started
-        yield found
+                result.settings = model.pipeline_[-1].best_params_
+        result.seconds = time.monotonic() - started
+        yield result
 
 
-def fit_to_all(chosen: Tried, frame: Any, told: Told, seconds: float | None) -> TableClassifier:
-    """Return a model fitted to all rows."""
-    deadline = None if seconds is None else time.monotonic() + seconds
-    model = make(chosen.method, told, _until(deadline), **chosen.settings)
-    model.fit(frame, told.y_comp.as_y(), told.columns)
-    if chosen.method in NETWORKS:  # a deadline is no part of a model
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, (InputError, MissingExtraError)):
+        return text
+    return f"{type(error).__name__}: {text}"
+
+
+def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: BoolArray) -> None:
+    result.losses = scoring.label_losses(model.predict_complementary_proba(rows), mask)
+    result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, mask)
+    result.error, result.error_std_error = scoring.error_rate(model, rows, mask)
+
+
+def fit_to_all(
+    result: CandidateResult,
+    table: TrainingTable,
+    *,
+    decoder: str | None = None,
+    seed: int = 0,
+    deadline: float | None = None,
+) -> TableClassifier:
+    """Return the model of a candidate, fitted to all rows."""
+    callbacks = _stop_at(deadline)
+    model = build(
+        result.method, table, decoder=decoder, seed=seed, callbacks=callbacks, **result.settings
+    )
+    model.fit(table.frame, table.y_comp.as_y(), table.columns)
+    if result.method in NETWORKS:  # the deadline is not part of the model
         model.classifier.set_params(callbacks=None)
-        model.pipeline_[-1].set_params(callbacks=None)
     return model
 
 
-def _until(deadline: float | None) -> list[Callable[..., Any]]:
+def _stop_at(deadline: float | None) -> list[Callable[..., Any]]:
+    """Return the callbacks that stop the training of a network at a deadline."""
     if deadline is None:
         return []
     return [lambda *_, **__: time.monotonic() > deadline]
-
-
-def _judge(found: Tried, model: TableClassifier, rows: Any, mask: BoolArray) -> None:
-    """Fill in what held-out labels say of a model."""
-    found.losses = losses_of(model.predict_complementary_proba(rows), mask)
-    found.scel, found.scel_std_error = mean_and_error(found.losses, mask)
-    at = {name: i for i, name in enumerate(model.classes_.tolist())}
-    predicted = np.array([at[name] for name in model.predict(rows).tolist()])
-    T = model.labels_follow_
-    if not transition.is_singular(T):
-        found.error, found.error_std_error = error_rate(mask, predicted, T)
-
-
-def error_rate(mask: BoolArray, predicted: IntArray, T: FloatArray) -> tuple[float, float]:
-    """Return URE and its standard error, as if one label more of each kind had been seen.
-
-    Without that, a few labels none of which contradicts the model would make it sure of itself.
-    """
-    error, std_error = metrics.ure_zero_one(mask, predicted, T, return_std_error=True)
-    inverse = np.linalg.inv(T)
-    return error, float(np.hypot(std_error, np.ptp(inverse) / int(mask.sum())))
-
-
-def losses_of(q: FloatArray, mask: BoolArray) -> FloatArray:
-    """Return -log q of each label; a probability of 0 counts as 1/(n+1)."""
-    return losses.log_losses(q[mask], 1 / (int(mask.sum()) + 1))
-
-
-def mean_and_error(values: FloatArray, mask: BoolArray) -> tuple[float, float]:
-    """Return the mean of a value for each label of a mask, and its standard error over rows."""
-    return losses.mean_and_error(values, np.nonzero(mask)[0], len(mask), None)
-
-
-def constant_losses(training: BoolArray, held_out: BoolArray) -> FloatArray:
-    """Return the losses of the best guess that does not look at the features."""
-    shares = (training.sum(axis=0) + 1) / (training.sum() + training.shape[1])
-    q = np.broadcast_to(shares, held_out.shape)
-    return losses_of(np.asarray(q), held_out)

@@ -1,4 +1,4 @@
-"""Read a user's data from a file, a folder of images or standard input, as a data frame."""
+"""Read a user's data from a file, a folder of images or standard input; write files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import io
 import lzma
 import sys
 import warnings
-import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..datasets.reading import read_npz_arrays, read_parquet
+from ..utils.errors import InputError, input_errors
 from ..utils.extras import require
 from ..utils.files import reading, target_file, whole_file
 
@@ -32,8 +32,8 @@ _SNIFFED = 64 * 1024
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
-class DataError(ValueError):
-    """A file that cannot be used; the message names it, what is allowed and what to do."""
+class DataError(InputError):
+    """A user's table that cannot be used; the message says why, and what to do."""
 
 
 def read(
@@ -48,19 +48,22 @@ def read(
     Parameters
     ----------
     source : str
-        A ``.csv``, ``.tsv`` or ``.txt`` (also gzipped), a ``.parquet``, an ``.npz`` whose arrays
-        have as many rows, a folder of images, or ``-`` for CSV from standard input.
+        A ``.csv``, ``.tsv`` or ``.txt`` file (also compressed), a ``.parquet`` file, an ``.npz``
+        file whose arrays have the same number of rows, a folder of images, or ``-`` for CSV from
+        standard input.
     delimiter : str, optional
-        Between the cells of a line; by default a tab for .tsv, else a comma.
+        Separates the cells of a line; by default a tab for .tsv, a comma for all others.
     image_size : int
-        Images become squares of so many pixels, grey, each pixel a column; the folder an image
-        lies in is its column ``folder``, and the columns of a ``labels.csv`` beside are joined by
-        its column ``file``.
+        Images are scaled to grey squares of this many pixels, with one column per pixel. The
+        column ``folder`` is the name of the folder that the image is in. If there is a
+        ``labels.csv``, its columns are joined by its column ``file``.
     as_text : iterable of str, optional
-        Columns of a delimited file that are kept as they are written: 007 is not 7. None is all.
+        Columns of a delimited file that are kept as they are written, so that 007 does not become
+        7. None means all columns.
     """
-    found = chunks(source, delimiter=delimiter, image_size=image_size, as_text=as_text, rows=None)
-    return next(found)
+    return next(
+        chunks(source, delimiter=delimiter, image_size=image_size, as_text=as_text, rows=None)
+    )
 
 
 def chunks(
@@ -71,7 +74,7 @@ def chunks(
     as_text: Iterable[str] | None = (),
     rows: int | None = ROWS_AT_ONCE,
 ) -> Iterator[Any]:
-    """Yield the rows of a source, so many at a time where the source allows it; see `read`."""
+    """Yield the rows of a source in parts, if its format allows it; see `read`."""
     path = Path(source)
     if source != "-" and not path.exists():
         raise DataError(f"{source} does not exist. Check the path")
@@ -83,10 +86,11 @@ def chunks(
     if delimiter is not None and len(delimiter) != 1:
         raise DataError(f"--delimiter must be one character, or tab; got {delimiter!r}")
     if source == "-" or suffix in DELIMITED:
-        yield from _read_delimited(source, delimiter or _usual(suffix), rows, as_text)
+        yield from _read_delimited(source, delimiter or _default_delimiter(suffix), rows, as_text)
     elif suffix == ".parquet":
         with reading(source, DataError):
-            yield _checked(read_parquet(path), source)
+            frame = read_parquet(path)
+        yield _checked(frame, source)
     elif suffix == ".npz":
         yield _read_npz(path)
     else:
@@ -103,7 +107,7 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _usual(suffix: str) -> str:
+def _default_delimiter(suffix: str) -> str:
     return "\t" if suffix == ".tsv" else ","
 
 
@@ -112,9 +116,11 @@ def _read_delimited(
 ) -> Iterator[Any]:
     pandas = require("pandas", "data", "reading a table")
     name = "standard input" if source == "-" else source
-    with reading(name, DataError), _opened(source) as given:
-        _look(given, name, delimiter)
-        # Classes named NA or None are classes; only what is empty is missing.
+    with _open(source) as file:
+        with reading(name, DataError):
+            start = file.peek(_SNIFFED)
+        _check_start(start, name, delimiter)
+        # Classes named NA or None are classes; only an empty cell is missing.
         settings: dict[str, Any] = {
             "sep": delimiter,
             "keep_default_na": False,
@@ -124,90 +130,94 @@ def _read_delimited(
             "index_col": False,
             "dtype": object if as_text is None else dict.fromkeys(as_text, object),
         }
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pandas.errors.ParserWarning)
-            if rows is None:
-                yield _checked(pandas.read_csv(given, low_memory=False, **settings), name)
-                return
-            with pandas.read_csv(given, chunksize=rows, low_memory=False, **settings) as reader:
-                for frame in reader:
-                    yield _checked(frame, name)
+
+        def parse(read: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            with reading(name, DataError), warnings.catch_warnings():
+                warnings.simplefilter("error", pandas.errors.ParserWarning)
+                return read(*args, **kwargs)
+
+        table = parse(pandas.read_csv, file, chunksize=rows, low_memory=False, **settings)
+        if rows is None:
+            yield _checked(table, name)
+            return
+        with table:
+            while (frame := parse(next, table, None)) is not None:
+                yield _checked(frame, name)
 
 
 @contextlib.contextmanager
-def _opened(source: str) -> Iterator[Any]:
-    """Open a file, compressed or not, or standard input, so that its start can be looked at."""
+def _open(source: str) -> Iterator[Any]:
+    """Open a file, compressed or not, or standard input, so that its start can be inspected."""
     if source == "-":
-        given: Any = sys.stdin.buffer
-        file = io.BufferedReader(given, _SNIFFED)
+        standard_input: Any = sys.stdin.buffer
+        file = io.BufferedReader(standard_input, _SNIFFED)
         try:
             yield file
         finally:
-            file.detach()  # standard input stays open
+            file.detach()  # keeps standard input open
         return
     opener: Any = _OPENERS.get(Path(source).suffix.lower(), open)
-    with opener(source, "rb") as raw, io.BufferedReader(raw, _SNIFFED) as file:
-        yield file
+    with contextlib.ExitStack() as stack:
+        with reading(source, DataError):
+            raw = stack.enter_context(opener(source, "rb"))
+        yield stack.enter_context(io.BufferedReader(raw, _SNIFFED))
 
 
-def _look(file: Any, name: str, delimiter: str) -> None:
-    """Refuse what is no text, or is delimited by something else, before all of it is read."""
-    start = file.peek(_SNIFFED)
+def _check_start(start: bytes, name: str, delimiter: str) -> None:
+    """Raise an error, before the whole file is read, if it is not text with this delimiter."""
     if b"\0" in start:
-        raise DataError(f"{name} is not text: it has bytes of 0. Is it another kind of file?")
+        raise DataError(f"{name} must be a text file; it contains null bytes. Check its type")
     lines = start.decode("utf-8-sig", "replace").splitlines(keepends=True)
     if not lines:
-        raise DataError(f"{name} is empty. It must have a line of column names, then rows")
+        raise DataError(f"{name} must have a line of column names, then rows; it is empty")
     first = lines[0]
-    names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
+    with reading(name, DataError):
+        names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
     if not first.endswith(("\n", "\r")):
-        names = names[:-1]  # the last one may go on
-    twice = [each for each, times in Counter(names).items() if each and times > 1]
-    if twice:  # pandas would number them
-        raise DataError(f"{name} must name each column once; {twice[0]!r} is there twice")
+        names = names[:-1]  # the last name may be incomplete
+    _check_unique([each for each in names if each], name)  # pandas would number them
     if delimiter not in first:
         others = [other for other in (";", "\t", "|", ",") if other in first]
         if others:
             raise DataError(
-                f"{name} has no {delimiter!r} in its first line, but {others[0]!r}. If that is "
-                f"what is between its cells, say so: --delimiter {others[0]!r}"
+                f"{name} must have {delimiter!r} between its cells; its first line has "
+                f"{others[0]!r} instead. Add --delimiter {others[0]!r}"
             )
+
+
+def _check_unique(names: list[str], source: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{source} must name each column once; {repeated[0]!r} occurs twice")
 
 
 def _checked(frame: Any, source: str) -> Any:
     frame.columns = [str(name) for name in frame.columns]
-    twice = [name for name, times in Counter(frame.columns).items() if times > 1]
-    if twice:
-        raise DataError(f"{source} must name each column once; {twice[0]!r} is there twice")
+    _check_unique(list(frame.columns), source)
     if not len(frame):
-        raise DataError(f"{source} has no rows")
+        raise DataError(f"{source} must have rows; it has column names only")
     return frame
 
 
 def _read_npz(path: Path) -> Any:
-    """Return the arrays of an npz side by side: a matrix gives a column for each of its own."""
+    """Return the arrays of an npz file side by side, with one column per column of a matrix."""
     pandas = require("pandas", "data", "reading a table")
     with reading(str(path), DataError):
-        try:
-            arrays = read_npz_arrays(path)
-        except zipfile.BadZipFile as error:
-            raise DataError(f"{path} is no npz file ({error})") from error
-        lengths = {name: len(array) for name, array in arrays.items() if array.ndim}
-        if len(set(lengths.values())) != 1:
-            raise DataError(
-                f"{path} must hold arrays with as many rows each; got "
-                f"{', '.join(f'{name}: {n}' for name, n in lengths.items()) or 'none'}"
-            )
-        parts = []
-        for name, array in arrays.items():
-            if not array.ndim:
-                continue
-            if array.dtype.kind == "S":
-                array = np.char.decode(array, "utf-8", "replace")
-            flat = array.reshape(len(array), -1)
-            names = [name] if array.ndim == 1 else [f"{name}{i}" for i in range(flat.shape[1])]
-            parts.append(pandas.DataFrame(flat, columns=names))
-        return _checked(pandas.concat(parts, axis=1), str(path))
+        arrays = read_npz_arrays(path)
+    arrays = {name: array for name, array in arrays.items() if array.ndim}
+    if len({len(array) for array in arrays.values()}) != 1:
+        lengths = ", ".join(f"{name}: {len(array)}" for name, array in arrays.items())
+        raise DataError(
+            f"{path} must hold arrays with the same number of rows; got {lengths or 'none'}"
+        )
+    parts = []
+    for name, array in arrays.items():
+        if array.dtype.kind == "S":
+            array = np.char.decode(array, "utf-8", "replace")
+        flat = array.reshape(len(array), -1)
+        names = [name] if array.ndim == 1 else [f"{name}{i}" for i in range(flat.shape[1])]
+        parts.append(pandas.DataFrame(flat, columns=names))
+    return _checked(pandas.concat(parts, axis=1), str(path))
 
 
 def _read_images(folder: Path, size: int) -> Any:
@@ -215,38 +225,49 @@ def _read_images(folder: Path, size: int) -> Any:
     image = require("PIL.Image", "data", "reading images")
     files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in IMAGES and p.is_file())
     if not files:
-        raise DataError(f"{folder} has no images ({', '.join(IMAGES)})")
+        raise DataError(f"{folder} must contain images ({', '.join(IMAGES)}); it has no images")
     pixels = np.empty((len(files), size * size), np.uint8)
     for i, file in enumerate(files):
         with reading(str(file), DataError), image.open(file) as opened:
             if opened.width * opened.height > _MOST_IMAGE_PIXELS:
-                raise DataError(f"{file} has more than {_MOST_IMAGE_PIXELS:,} pixels")
+                raise DataError(f"{file} must have at most {_MOST_IMAGE_PIXELS:,} pixels")
             pixels[i] = np.asarray(opened.convert("L").resize((size, size))).ravel()
     frame = pandas.DataFrame(pixels, columns=[f"pixel{i}" for i in range(size * size)])
-    names = [file.relative_to(folder).as_posix() for file in files]
-    frame.insert(0, "file", names)
+    frame.insert(0, "file", [file.relative_to(folder).as_posix() for file in files])
     frame.insert(1, "folder", [file.parent.name for file in files])
     table = folder / "labels.csv"
-    if table.exists():
-        labels = next(_read_delimited(str(table), ",", None, None))
-        if "file" not in labels:
-            raise DataError(f"{table} must have a column 'file'; it has {list(labels.columns)}")
-        unknown = sorted(set(labels["file"]) - set(names))
-        if unknown:
-            raise DataError(f"{table} names {unknown[0]!r}, which is no image in {folder}")
-        both = sorted(set(labels.columns) & set(frame.columns) - {"file"})
-        frame = frame.drop(columns=both).merge(labels, on="file", how="left")
-    return frame
+    return _join_labels(frame, table) if table.exists() else frame
+
+
+def _join_labels(frame: Any, table: Path) -> Any:
+    """Return the images with the columns of ``labels.csv``, joined by the column ``file``."""
+    labels = next(_read_delimited(str(table), ",", None, None))
+    if "file" not in labels:
+        raise DataError(f"{table} must have a column 'file'; it has {list(labels.columns)}")
+    unknown = sorted(set(labels["file"]) - set(frame["file"]))
+    if unknown:
+        raise DataError(f"{table} must name images in its folder; got {unknown[0]!r}")
+    replaced = sorted(set(labels.columns) & set(frame.columns) - {"file"})
+    return frame.drop(columns=replaced).merge(labels, on="file", how="left")
+
+
+def output_file(path: str | Path, option: str) -> Path:
+    """Return the path of a file to write, or raise an error that names the option."""
+    with input_errors():
+        return target_file(path, option)
 
 
 @contextlib.contextmanager
 def output(target: str) -> Iterator[io.TextIOBase]:
-    """Open a file to write a table to, which is whole or not there; ``-`` is standard output."""
+    """Open the file of ``--output``, which is written completely or not at all.
+
+    ``-`` is standard output.
+    """
     if target == "-":
         yield sys.stdout  # type: ignore[misc]
         sys.stdout.flush()
         return
-    with whole_file(target_file(target, "--output")) as file:
+    with whole_file(output_file(target, "--output")) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         yield text
         text.flush()

@@ -1,32 +1,30 @@
-"""From columns of complementary labels, and T in words, to what `fit` takes."""
+"""Complementary labels and classes, from the columns of a table and the options of a command."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import transition
-from ..transition.reading import read_matrix
 from ..utils.checks import shown
-from ..utils.typing import AnyArray, BoolArray, FloatArray
+from ..utils.typing import AnyArray, BoolArray
 from .files import DataError
 
-_NAME_CLASSES = "Name all classes with --classes"
-_FLOAT_OF_INT = re.compile(r"-?\d+\.0+")  # a whole number that gaps made a float
+NAME_CLASSES = "Name all classes with --classes"
+_FLOAT_OF_INT = re.compile(r"-?\d+\.0+")  # a whole number in a column with missing values
 
 
 class ComplementaryLabels(NamedTuple):
-    """Complementary labels: a boolean row of K for each row of the table."""
+    """Complementary labels: one boolean row of K entries per row of the table."""
 
     mask: BoolArray
     classes: list[str]
 
     def as_y(self) -> AnyArray:
-        """Return one label a row where that says all, else the mask."""
+        """Return one label per row if each row has exactly one, otherwise the mask."""
         if (self.mask.sum(axis=1) == 1).all():
             return np.asarray(self.names[self.mask.argmax(axis=1)])
         return self.mask
@@ -38,17 +36,18 @@ class ComplementaryLabels(NamedTuple):
 
 
 def as_names(column: Any) -> list[str | None]:
-    """Return a column's values as names of classes, None where one is missing.
+    """Return a column's values as names of classes, None for a missing value.
 
-    A whole number that missing values have made a float is the name it was in the file.
+    Whole numbers keep the names that they have in the file: pandas reads 1 as 1.0 in a column with
+    missing values.
     """
     values = column.tolist()
     if column.dtype.kind == "f" and all(v != v or float(v).is_integer() for v in values):
         return [None if v != v else str(int(v)) for v in values]
     values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
-    several = [v for v in values if _is_list(v)]
-    if several:
-        raise DataError(f"{column.name!r} must hold one name in each cell; got {shown(several[0])}")
+    lists = [v for v in values if _is_list(v)]
+    if lists:
+        raise DataError(f"{column.name!r} must hold one name per cell; got {shown(lists[0])}")
     texts = [v for v in values if isinstance(v, str)]
     if texts and all(_FLOAT_OF_INT.fullmatch(v.strip()) for v in texts):
         return [v.strip().partition(".")[0] if isinstance(v, str) else None for v in values]
@@ -60,7 +59,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _cells(column: Any, separator: str) -> list[list[str]]:
-    """Return the names in each cell: several with a separator between, or in a list."""
+    """Return the names in each cell: several with a separator between them, or in a list."""
     if any(map(_is_list, column)):
         lists = [list(v) if _is_list(v) else [] if v is None or v != v else [v] for v in column]
         lengths = np.cumsum([len(each) for each in lists])[:-1]
@@ -71,17 +70,17 @@ def _cells(column: Any, separator: str) -> list[list[str]]:
 
 
 def check_separator(separator: str) -> None:
-    """Refuse a separator that separates nothing."""
+    """Raise an error if a separator is empty."""
     if not separator.strip() and separator != " ":
-        raise DataError(f"--separator must be a character or more; got {separator!r}")
+        raise DataError(f"--separator must have at least one character; got {separator!r}")
 
 
-def need(frame: Any, names: Sequence[str], what: str) -> None:
-    """Refuse a name that is no column."""
+def check_columns(frame: Any, names: Sequence[str], option: str) -> None:
+    """Raise an error if one of the names of an option is not a column."""
     for name in names:
         if name not in frame.columns:
             listed = ", ".join(map(str, list(frame.columns)[:20]))
-            raise DataError(f"{what} must be a column of the data: {listed}; got {shown(name)}")
+            raise DataError(f"{option} must be a column of the data: {listed}; got {shown(name)}")
 
 
 def read_labels(
@@ -89,20 +88,23 @@ def read_labels(
     columns: Sequence[str],
     classes: Sequence[str] | None,
     separator: str = "|",
-    what_to_do: str = _NAME_CLASSES,
+    *,
+    other_classes: Iterable[str | None] = (),
+    remedy: str = NAME_CLASSES,
 ) -> ComplementaryLabels:
     """Return the complementary labels of a table.
 
     Parameters
     ----------
     columns : sequence of str
-        Each cell holds a class, several with a separator between or in a list, or nothing.
+        Each cell holds a class, several classes with a separator between them or in a list, or
+        nothing.
     classes : sequence of str, optional
-        All classes; by default those that occur.
-    what_to_do : str
-        Said where a label is none of the classes.
+        All classes; by default those that occur in the columns, and `other_classes`.
+    remedy : str
+        What to do about a label that is not one of the classes.
     """
-    need(frame, columns, "--label")
+    check_columns(frame, columns, "--label")
     check_separator(separator)
     pairs = [
         (row, name)
@@ -111,115 +113,74 @@ def read_labels(
         for name in names
         if name
     ]
-    found = sorted({name for _, name in pairs}, key=natural)
-    names = list(classes) if classes is not None else found
-    unknown = [name for name in found if name not in set(names)]
+    present = sorted({name for _, name in pairs}, key=natural_order)
+    if classes is None:
+        classes = sorted({*present, *filter(None, other_classes)}, key=natural_order)
+    index = {name: i for i, name in enumerate(classes)}
+    unknown = [name for name in present if name not in index]
     if unknown:
         row = next(row for row, name in pairs if name == unknown[0])
         raise DataError(
-            f"labels must be among the classes {', '.join(names[:20])}; got {shown(unknown[0])} "
-            f"in row {row + 1}. {what_to_do}"
+            f"labels must be among the classes {listed(classes)}; got {shown(unknown[0])} "
+            f"in row {row + 1}. {remedy}"
         )
-    if len(names) < 2:
+    if len(classes) < 2:
         raise DataError(
-            f"there must be at least 2 classes; got {shown(names)} in {', '.join(columns)}. "
-            f"{what_to_do}"
+            f"there must be at least 2 classes; got {shown(list(classes))} in "
+            f"{', '.join(columns)}. {remedy}"
         )
-    mask = np.zeros((len(frame), len(names)), dtype=bool)
+    mask = np.zeros((len(frame), len(classes)), dtype=bool)
     if pairs:
-        at = {name: i for i, name in enumerate(names)}
-        mask[[row for row, _ in pairs], [at[name] for _, name in pairs]] = True
+        mask[[row for row, _ in pairs], [index[name] for _, name in pairs]] = True
+    _check_mask(mask, columns)
+    return ComplementaryLabels(mask, list(classes))
+
+
+def _check_mask(mask: BoolArray, columns: Sequence[str]) -> None:
     if not mask.any():
         raise DataError(f"{', '.join(columns)} must hold labels; all cells are empty")
     contradictory = np.flatnonzero(mask.all(axis=1))
     if len(contradictory):
         raise DataError(
-            f"each row must leave some class possible; row {contradictory[0] + 1} rules out all "
-            f"{len(names)} classes. Correct or drop it"
+            f"each row must leave at least one class possible; row {contradictory[0] + 1} rules "
+            f"out all {mask.shape[1]} classes. Correct or remove it"
         )
-    return ComplementaryLabels(mask, names)
 
 
-def classes_of_both(frame: Any, columns: Sequence[str], true: str, separator: str) -> list[str]:
-    """Return all classes that occur as a complementary label or as a true one."""
-    found = read_labels(frame, columns, None, separator)
-    return sorted({*found.classes, *filter(None, as_names(frame[true]))}, key=natural)
-
-
-def natural(name: str) -> tuple[int, float, str]:
-    """Sort numbers as numbers, before other names."""
+def natural_order(name: str) -> tuple[int, float, str]:
+    """Return a sort key: numbers by value, then other names."""
     try:
         return (0, float(name), name)
     except ValueError:
         return (1, 0.0, name)
 
 
-def split_names(given: str | None) -> list[str] | None:
-    """Return the classes of ``a,b,c``, or of a file with one on each line."""
-    if given is None:
+def listed(classes: Sequence[str], most: int = 20) -> str:
+    """Return the first classes as one text for an error."""
+    return ", ".join(classes[:most])
+
+
+def parse_classes(classes: str | None) -> list[str] | None:
+    """Return the classes of ``a,b,c``, or of a file with one class per line."""
+    if classes is None:
         return None
-    path = Path(given)
-    if "," not in given and path.is_file():
+    path = Path(classes)
+    if "," not in classes and path.is_file():
         try:
             text = path.read_text("utf-8-sig")
         except ValueError as error:
-            raise DataError(f"--classes must be a file of UTF-8 text; {given}: {error}") from error
+            raise DataError(
+                f"--classes must be a file of UTF-8 text; {classes}: {error}"
+            ) from error
     else:
-        text = given.replace(",", "\n")
+        text = classes.replace(",", "\n")
     names = [line.strip() for line in text.splitlines() if line.strip()]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DataError(f"--classes must name each class once; {shown(twice[0])} is there twice")
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise DataError(f"--classes must name each class once; {shown(repeated[0])} occurs twice")
     if len(names) < 2:
         raise DataError(
-            f"--classes must name at least 2 classes, as a,b,c or as the lines of a file; got "
-            f"{shown(given)}"
+            f"--classes must name at least 2 classes, as a,b,c or one per line of a file; got "
+            f"{shown(classes)}"
         )
     return names
-
-
-def matrix_for(given: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:
-    """Return T for the classes of the labels, and in words where it comes from.
-
-    Parameters
-    ----------
-    given : str
-        "uniform", the path of a file, or ``estimate:<column>``: a column with a few true labels.
-    """
-    if given.startswith("estimate:"):
-        return _estimated(given.removeprefix("estimate:"), frame, y_comp)
-    T = read_matrix(
-        given,
-        y_comp.classes,
-        name="--transition",
-        words=["uniform"],
-        also=", or estimate:COLUMN with a column of true labels",
-    ).T
-    return T, "uniform" if given == "uniform" else f"from {Path(given).name}"
-
-
-def _estimated(column: str, frame: Any, y_comp: ComplementaryLabels) -> tuple[FloatArray, str]:
-    need(frame, [column], "--transition estimate:")
-    true = as_names(frame[column])
-    at = {name: i for i, name in enumerate(y_comp.classes)}
-    rows = [row for row, name in enumerate(true) if name and y_comp.mask[row].any()]
-    unknown = [true[row] for row in rows if true[row] not in at]
-    if unknown:
-        raise DataError(
-            f"{column} must hold classes among {', '.join(y_comp.classes[:20])}; got "
-            f"{shown(unknown[0])}. Name all classes with --classes"
-        )
-    if not rows:
-        raise DataError(
-            f"{column} must have a true label in some row that has a complementary one; none has"
-        )
-    codes = np.array([at[str(true[row])] for row in rows])
-    n_classes = len(at)
-    T = transition.estimate(
-        codes, y_comp.mask[rows], classes=np.arange(n_classes), smoothing=1 / n_classes
-    )
-    said = f"estimated from {len(rows)} rows with a true label in {column}"
-    without = [name for name, i in at.items() if i not in codes]
-    if without:
-        said += f"; none is {' or '.join(without[:5])}, whose part of T is guessed"
-    return T, said

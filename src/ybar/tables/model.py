@@ -1,9 +1,10 @@
-"""The model of a table: its features, what makes numbers of them, and the classifier."""
+"""The model of a table: the transformers of its columns and a classifier, as one estimator."""
 
 from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .. import persistence
 from ..metrics.scorers import labels_follow
+from ..utils.errors import input_errors
 from ..utils.typing import AnyArray, FloatArray
 from . import files
 from .columns import Columns, as_features, transformer
@@ -24,9 +27,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     classifier : estimator
-        A classifier of ybar that is not fitted yet.
+        A classifier of ybar that is not fitted.
     kind : {"sparse", "dense", "trees"}
-        What numbers it wants; see `columns.transformer`.
+        The form of its input; see `columns.transformer`.
 
     Attributes
     ----------
@@ -35,7 +38,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     columns_ : dict
         The features by kind.
     account_ : dict
-        What was known of it when it was fitted, in plain values.
+        What ``ybar fit`` knew about the model: see `fitting.Selection.summary`.
     """
 
     def __init__(self, classifier: Any = None, kind: str = "dense") -> None:
@@ -43,41 +46,43 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.kind = kind
 
     def fit(self, frame: Any, y: AnyArray, columns: Columns) -> Self:
-        """Learn from complementary labels of the rows of a table."""
-        pipeline = Pipeline(
-            [("numbers", transformer(columns, self.kind, frame)), ("classifier", self.classifier)]
-        )
-        self.pipeline_ = pipeline.fit(as_features(frame, columns), y)
-        self.classes_ = pipeline.classes_
+        """Fit to the complementary labels of the rows of a table."""
+        features = as_features(frame, columns)
+        with input_errors():  # such as a column of texts without a word
+            numbers = transformer(columns, self.kind, frame)
+            X = numbers.fit_transform(features)
+        self.classifier.fit(X, y)
+        self.pipeline_ = Pipeline([("numbers", numbers), ("classifier", self.classifier)])
+        self.classes_ = self.classifier.classes_
         self.columns_ = {name: list(values) for name, values in columns._asdict().items()}
         self.account_: dict[str, Any] = {}
         return self
 
     @property
     def transition_(self) -> FloatArray:
-        """The transition matrix it was told."""
+        """The transition matrix that the classifier was fitted with."""
         return np.asarray(self.pipeline_[-1].transition_)
 
     @property
     def labels_follow_(self) -> FloatArray:
-        """The transition matrix that labels follow: the one it was told, or found in its place."""
+        """The transition matrix of the labels: as passed, or as the classifier learned it."""
         return labels_follow(self.pipeline_[-1])
 
     @property
     def as_text(self) -> list[str]:
-        """Columns that must be read as they are written, since the model knows them so."""
+        """Columns that must be read as text, as in training."""
         return [*self.columns_["categories"], *self.columns_["texts"]]
 
-    def image_size(self, given: int | None) -> int:
-        """Return the side of the images it was fitted to; another one given is refused."""
+    def image_size(self, requested: int | None) -> int:
+        """Return the side of the training images, which must be the requested one, if any."""
         names = [name for part in self.columns_.values() for name in part]
-        own = math.isqrt(sum(re.fullmatch(r"pixel\d+", name) is not None for name in names))
-        if given is not None and own and given != own:
+        fitted = math.isqrt(sum(re.fullmatch(r"pixel\d+", name) is not None for name in names))
+        if requested is not None and fitted and requested != fitted:
             raise DataError(
-                f"--image-size must be that of the images the model was fitted to, {own}; got "
-                f"{given}. Leave it out"
+                f"--image-size must be the size of the training images, {fitted}; got {requested}. "
+                "Leave the option out"
             )
-        return own or given or files.IMAGE_SIZE
+        return fitted or requested or files.IMAGE_SIZE
 
     def _features(self, frame: Any) -> Any:
         check_is_fitted(self)
@@ -96,3 +101,21 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return q: the probability of each class as a complementary label."""
         numbers = self.pipeline_[:-1].transform(self._features(frame))
         return np.asarray(self.pipeline_[-1].predict_complementary_proba(numbers))
+
+
+def load(path: str) -> TableClassifier:
+    """Return a model that ``ybar fit`` wrote."""
+    source = Path(path)
+    if not source.is_file():
+        problem = "is a folder" if source.is_dir() else "does not exist"
+        raise DataError(
+            f"MODEL must be a file that ybar fit wrote; {path} {problem}. Check the path"
+        )
+    with input_errors():
+        model = persistence.load(source)
+    if not isinstance(model, TableClassifier):
+        raise DataError(
+            f"MODEL must be a file that ybar fit wrote; {path} holds a {type(model).__name__}. "
+            "Load it in Python with ybar.load"
+        )
+    return model

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils.checks import frame_names, shown
+from ..utils.errors import InputError
 from ..utils.typing import FloatArray, Seed
 from .building import strong, weak
 from .checking import check, uniform
@@ -25,7 +26,7 @@ from .counting import ANNOTATORS, annotated_classes, annotators
 WORDS = ("uniform", "weak", "strong")
 
 
-class MatrixError(ValueError):
+class MatrixError(InputError):
     """The source holds no transition matrix of these classes; the message says what is wrong."""
 
 

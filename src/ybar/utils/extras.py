@@ -4,7 +4,11 @@ import importlib
 import importlib.util
 from types import ModuleType
 
-__all__ = ["expect", "require"]
+__all__ = ["MissingExtraError", "expect", "require"]
+
+
+class MissingExtraError(ImportError):
+    """An optional dependency is not installed; the message names the pip line that installs it."""
 
 
 def require(module: str, extra: str, what: str) -> ModuleType:
@@ -42,9 +46,9 @@ def expect(module: str, extra: str, what: str) -> None:
         raise _missing(module, extra, what)
 
 
-def _missing(module: str, extra: str, what: str) -> ImportError:
+def _missing(module: str, extra: str, what: str) -> MissingExtraError:
     package = module.partition(".")[0]
-    return ImportError(
+    return MissingExtraError(
         f'{what} needs {package}, which is not installed: pip install "ybar[{extra}]"',
         name=package,
     )

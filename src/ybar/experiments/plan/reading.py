@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from ... import datasets, decode, transition
 from ...transition.reading import read_matrix
 from ...utils.checks import shown
+from ...utils.errors import InputError
 from ...utils.files import as_path
 from .model import (
     BOOSTING_METHODS,
@@ -42,7 +43,7 @@ _SETTINGS = ("uniform", "weak", "strong", "noise-<level>")
 _MAX_BYTES = 2**20
 
 
-class PlanError(ValueError):
+class PlanError(InputError):
     """A plan that cannot be run; the message begins with the file and the line."""
 
 

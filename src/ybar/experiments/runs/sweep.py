@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, Protocol
 
+from ...utils.errors import FailureError
 from ...utils.extras import require
 from ..plan import model as plan
 from ..plan.model import Job
@@ -40,7 +41,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 Tell = Callable[[Job, float, "list[Outcome] | None"], Any]
 
 
-class ExecutionError(RuntimeError):
+class ExecutionError(FailureError):
     """Jobs cannot be carried out at all; the message says why and what to do."""
 
 

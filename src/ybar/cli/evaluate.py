@@ -1,0 +1,95 @@
+"""``ybar evaluate``: how good a model is on new rows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from .app import examples, typer
+from .options import Data, Delimiter, Json, Model, ModelImageSize, OptionalLabels, Separator
+from .output import console, show_json, show_lines
+
+_MOST_CLASSES = 20
+
+
+def evaluate(
+    model: Model,
+    data: Data,
+    true: Annotated[str | None, typer.Option(help="Column of true labels.")] = None,
+    label: OptionalLabels = None,
+    separator: Separator = "|",
+    delimiter: Delimiter = None,
+    image_size: ModelImageSize = None,
+    json: Json = False,
+) -> None:
+    """Evaluate a model on new rows: by true labels, by complementary labels, or by both."""
+    from ..tables import evaluation
+    from ..tables.model import load
+
+    scores = evaluation.evaluate(
+        load(model),
+        data,
+        true=true,
+        label=label or (),
+        separator=separator,
+        delimiter=delimiter,
+        image_size=image_size,
+    )
+    if json:
+        show_json(scores)
+        return
+    show_lines(_lines(scores))
+    if "confusion" in scores:
+        console().print(_confusion(scores["classes"], scores["confusion"]))
+
+
+def _lines(scores: dict[str, Any]) -> list[str]:
+    lines = []
+    if "accuracy" in scores:
+        lines.append(
+            f"Accuracy {100 * scores['accuracy']:.1f}% ± {100 * scores['accuracy_std_error']:.1f} "
+            f"(mean over classes {100 * scores['balanced_accuracy']:.1f}%), on "
+            f"{scores['rows_with_a_true_label']} rows with a true label"
+        )
+    if "scel" in scores:
+        lines.append(
+            f"SCEL {scores['scel']:.4f} ± {scores['scel_std_error']:.4f} (the best constant guess: "
+            f"{scores['scel_of_the_best_constant_guess']:.4f}), on "
+            f"{scores['complementary_labels']} complementary labels"
+        )
+        if "expected_accuracy" in scores:
+            lines.append(
+                f"Accuracy estimated without true labels (URE): "
+                f"{100 * scores['expected_accuracy']:.1f}% ± "
+                f"{100 * scores['expected_accuracy_std_error']:.1f}"
+            )
+        else:
+            lines.append(
+                "The accuracy cannot be estimated without true labels: the transition matrix is "
+                "singular"
+            )
+    return lines
+
+
+def _confusion(classes: list[str], counts: list[list[int]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..utils.text import plain
+
+    names = [Text(plain(name)) for name in classes[:_MOST_CLASSES]]
+    table = Table("true \\ predicted", title="Rows by true and predicted class")
+    for name in names:
+        table.add_column(name, justify="right")
+    for name, row in zip(names, counts, strict=False):
+        table.add_row(name, *(str(count) if count else "·" for count in row[:_MOST_CLASSES]))
+    return table
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog=examples(
+            "ybar evaluate model.ybar test.csv --true label",
+            "ybar evaluate model.ybar more_answers.csv --label not_label",
+        )
+    )(evaluate)

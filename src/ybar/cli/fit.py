@@ -1,0 +1,158 @@
+"""``ybar fit``: from a table with complementary labels to a model file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .app import examples, typer
+from .options import Classes, Data, Delimiter, ImageSize, Json, Labels, Seed, Separator
+from .output import console, note, progress, show_json, show_lines
+
+if TYPE_CHECKING:
+    from ..tables.candidates import CandidateResult
+    from ..tables.fitting import Selection
+
+
+class Decoder(StrEnum):
+    """How a class is decoded from complementary probabilities."""
+
+    l1 = "l1"
+    l2 = "l2"
+    max = "max"
+    likelihood = "likelihood"
+
+
+def fit(
+    data: Data,
+    label: Labels,
+    model: Annotated[str, typer.Option(help="The model file to write.")] = "model.ybar",
+    classes: Classes = None,
+    transition: Annotated[
+        str,
+        typer.Option(
+            help="The transition matrix T, the probabilities of each complementary label given "
+            "the class: uniform, a CSV file, or estimate:COLUMN, where the column holds a true "
+            "label in a few rows."
+        ),
+    ] = "uniform",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto compares five models and keeps the one with the lowest SCEL, the log loss "
+            "on held-out complementary labels. Others: logistic, knn, boosting, or the method of "
+            "a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, ure-ga, ..."
+        ),
+    ] = "auto",
+    decoder: Annotated[
+        Decoder | None,
+        typer.Option(
+            help="How a class is decoded from probabilities of complementary labels.  [default: "
+            "the default of the method]"
+        ),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="Column that is not a feature. Repeat the option for several columns."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which no other model is tried.")
+    ] = None,
+    separator: Separator = "|",
+    delimiter: Delimiter = None,
+    image_size: ImageSize = 28,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Fit a classifier to a table with complementary labels ("not this class").
+
+    Columns may hold numbers, categories, texts and missing values. The command prints the expected
+    accuracy of the model, which needs no true labels.
+    """
+    from .. import persistence
+    from ..tables import candidates, files, fitting, training
+    from ..tables.files import DataError
+
+    if method not in candidates.METHODS:
+        raise DataError(f"--method must be one of {', '.join(candidates.METHODS)}; got {method!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise DataError(f"--time-limit must be more than 0 seconds; got {time_limit:g}")
+    if model == "-":
+        raise DataError("--model must be a file; got -, but a model is not written to a terminal")
+    target = files.output_file(model, "--model")
+    table = training.read(
+        data,
+        label=label,
+        classes=classes,
+        transition=transition,
+        leave_out=leave_out or (),
+        separator=separator,
+        delimiter=delimiter,
+        image_size=image_size,
+    )
+    methods = candidates.methods_to_try(method, len(table.frame))
+    with progress("comparing models", len(methods)) as update:
+
+        def show_progress(result: CandidateResult) -> None:
+            update(methods.index(result.method) + 1, f"compared {result.method}")
+
+        selection = fitting.fit(
+            table,
+            methods,
+            decoder=decoder,
+            seed=seed,
+            time_limit=time_limit,
+            on_result=show_progress,
+        )
+    persistence.save(selection.model, target)
+    if json:
+        show_json(selection.summary() | {"model": model})
+        return
+    console().print(_comparison(selection))
+    for line in table.columns.explain_left_out():
+        note(line)
+    show_lines([*fitting.explain(selection), f"Model: {model}"])
+
+
+def _comparison(selection: Selection) -> Any:
+    """Return the table of all candidates."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("model", title="Scores on held-out complementary labels")
+    for name in ("SCEL", "error rate (URE)", "seconds"):
+        table.add_column(name, justify="right")
+    for result in selection.results:
+        if result.failed is not None:
+            table.add_row(result.method, Text(f"– ({result.failed})", style="dim"))
+            continue
+        best = result is selection.best
+        table.add_row(
+            f"{result.method} ←" if best else result.method,
+            _with_std_error(result.scel, result.scel_std_error, 4),
+            _with_std_error(result.error, result.error_std_error, 3),
+            f"{result.seconds:.1f}",
+            style="bold" if best else "",
+        )
+    table.add_row("the best constant guess", f"{selection.constant_scel:.4f}", style="dim")
+    return table
+
+
+def _with_std_error(value: float, std_error: float, digits: int) -> str:
+    if value != value:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text if std_error != std_error else f"{text} ± {std_error:.{digits}f}"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog=examples(
+            "ybar fit answers.csv --label not_label",
+            "ybar fit answers.csv --label not_1 --label not_2 --classes cat,dog,bird",
+            "ybar fit answers.csv --label not --transition T.csv --method boosting",
+            "ybar fit photos/ --label not --transition estimate:true_label --model photos.ybar",
+            "cat answers.csv | ybar fit - --label not --json",
+        )
+    )(fit)

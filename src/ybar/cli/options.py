@@ -1,0 +1,60 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from .app import typer
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A .csv, .tsv or .txt file (also compressed), a .parquet or .npz file, a folder of "
+        "images, or - for CSV from standard input. A labels.csv in the folder of images, with a "
+        "column 'file', adds columns to the images.",
+    ),
+]
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A model file, as written by ybar fit.")
+]
+Labels = Annotated[
+    list[str],
+    typer.Option(
+        "--label", help="Column of complementary labels. Repeat the option for several columns."
+    ),
+]
+OptionalLabels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", help="Column of complementary labels. Repeat the option for several columns."
+    ),
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        help="All classes: a,b,c, or a file with one class per line.  [default: all classes that "
+        "occur]"
+    ),
+]
+Separator = Annotated[str, typer.Option(help="Separates several classes in one cell.")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="Separates the cells of a line.  [default: a comma; a tab for .tsv]"),
+]
+ImageSize = Annotated[
+    int, typer.Option(min=1, max=512, help="Images are scaled to squares of this many pixels.")
+]
+ModelImageSize = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=512,
+        help="Images are scaled to squares of this many pixels.  [default: the model's size]",
+    ),
+]
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="The file to write, or - for standard output.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -1,0 +1,109 @@
+"""``ybar predict``: the classes of new rows, and their probabilities."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .app import examples, typer
+from .options import Data, Delimiter, Model, ModelImageSize, Output
+from .output import progress, say
+
+if TYPE_CHECKING:
+    from ..tables.model import TableClassifier
+
+_DIGITS = 6
+
+
+def predict(
+    model: Model,
+    data: Data,
+    output: Output = "-",
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of each class.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of the data to copy to the output, such as an id. Repeat the option for "
+            "several columns."
+        ),
+    ] = None,
+    delimiter: Delimiter = None,
+    image_size: ModelImageSize = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+) -> None:
+    """Predict the classes of the rows of a table."""
+    from ..tables import files
+    from ..tables.model import load
+
+    classifier = load(model)
+    kept = list(keep or ())
+    n_rows = 0
+    with progress("predicted rows", None) as update, files.output(output) as out:
+        for frame in files.chunks(
+            data,
+            delimiter=delimiter,
+            image_size=classifier.image_size(image_size),
+            as_text=[*classifier.as_text, *set(kept).difference(classifier.columns_["numbers"])],
+        ):
+            table = _predictions(classifier, frame, kept, proba)
+            if json:
+                out.writelines(_json_lines(table, classifier, kept, proba))
+            else:
+                table.to_csv(out, index=False, header=n_rows == 0)
+            n_rows += len(frame)
+            update(n_rows)
+    if output != "-":
+        say(f"{n_rows} rows written to {output}")
+
+
+def _predictions(model: TableClassifier, frame: Any, keep: Sequence[str], proba: bool) -> Any:
+    from ..tables.files import DataError
+    from ..tables.labels import check_columns
+
+    check_columns(frame, keep, "--keep")
+    written = {"predicted", *(f"p_{name}" for name in model.classes_ if proba)}
+    clashes = [name for name in keep if name in written]
+    if clashes:
+        raise DataError(
+            f"--keep must not be a column that predict writes; got {clashes[0]!r}. Rename it"
+        )
+    table = frame[list(keep)].copy()
+    table["predicted"] = model.predict(frame)
+    if proba:
+        for name, p in zip(model.classes_, model.predict_proba(frame).T, strict=True):
+            table[f"p_{name}"] = [float(f"{value:.{_DIGITS}g}") for value in p]
+    return table
+
+
+def _json_lines(table: Any, model: TableClassifier, keep: Sequence[str], proba: bool) -> list[str]:
+    lines = []
+    names = [str(name) for name in model.classes_]
+    for row in table.to_dict("records"):
+        record: dict[str, Any] = {name: _json_value(row[name]) for name in keep}
+        record["predicted"] = str(row["predicted"])
+        if proba:
+            record["p"] = {name: round(float(row[f"p_{name}"]), _DIGITS) for name in names}
+        lines.append(json_module.dumps(record, ensure_ascii=False) + "\n")
+    return lines
+
+
+def _json_value(value: Any) -> Any:
+    """Return a cell as a value that JSON has."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog=examples(
+            "ybar predict model.ybar new.csv -o predicted.csv",
+            "ybar predict model.ybar new.csv --proba --keep id",
+            "cat new.csv | ybar predict model.ybar - --json",
+        )
+    )(predict)

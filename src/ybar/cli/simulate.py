@@ -1,0 +1,83 @@
+"""``ybar simulate``: a table with complementary labels from one with true classes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from .app import examples, typer
+from .options import Data, Delimiter, ImageSize, Json, Output, Seed, Separator
+from .output import say, show_json
+
+
+def simulate(
+    data: Data,
+    target: Annotated[str, typer.Option(help="Column of true classes.")],
+    output: Output = "-",
+    transition: Annotated[
+        str,
+        typer.Option(help="The transition matrix T: uniform, weak, strong, or a CSV file."),
+    ] = "uniform",
+    noise: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Fraction of the labels drawn from all classes alike."),
+    ] = 0.0,
+    labels: Annotated[int, typer.Option(min=1, help="Labels drawn per row.")] = 1,
+    column: Annotated[str, typer.Option(help="Name of the new column.")] = "not_label",
+    keep_true: Annotated[
+        bool, typer.Option("--keep-true", help="Keep the column of true classes.")
+    ] = False,
+    write_transition: Annotated[str | None, typer.Option(help="Write T to this CSV file.")] = None,
+    separator: Separator = "|",
+    delimiter: Delimiter = None,
+    image_size: ImageSize = 28,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Replace the true classes of a table by random complementary labels."""
+    from ..tables import files, simulation
+    from ..transition.reading import as_csv
+    from ..utils.files import write_whole
+
+    matrix_file = None
+    if write_transition is not None:
+        matrix_file = files.output_file(write_transition, "--write-transition")
+    table = simulation.simulate(
+        files.read(data, delimiter=delimiter, image_size=image_size, as_text=None),
+        target=target,
+        transition=transition,
+        noise=noise,
+        labels=labels,
+        column=column,
+        keep_true=keep_true,
+        separator=separator,
+        seed=seed,
+    )
+    with files.output(output) as out:
+        table.frame.to_csv(out, index=False)
+    if matrix_file is not None:
+        write_whole(matrix_file, as_csv(table.T, table.classes).encode())
+    if json and output != "-":
+        summary = {
+            "rows": len(table.frame),
+            "classes": table.classes,
+            "labels_drawn": table.n_labels,
+            "wrong": table.wrong,
+            "T": table.T.tolist(),
+        }
+        show_json(summary)
+    else:
+        say(
+            f"{len(table.frame)} rows of {len(table.classes)} classes, {table.n_labels} labels "
+            f"drawn, {100 * table.wrong:.1f}% of them wrong"
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog=examples(
+            "ybar simulate iris.csv --target species -o answers.csv",
+            "ybar simulate iris.csv --target species --transition strong --write-transition T.csv",
+            "ybar simulate iris.csv --target species --labels 2 --noise 0.1 > answers.csv",
+        )
+    )(simulate)

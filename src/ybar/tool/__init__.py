@@ -1,1 +1,0 @@
-"""The command line's work: files in, a model, predictions and accounts of them out."""

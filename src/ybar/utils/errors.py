@@ -1,0 +1,47 @@
+"""Errors that the command line expects; every other exception is a bug in ybar."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+__all__ = ["FailureError", "InputError", "input_errors"]
+
+
+class InputError(ValueError):
+    """Input that cannot be used: the argument, what is allowed, what came, and what to do."""
+
+
+class FailureError(RuntimeError):
+    """An operation that failed for a reason outside ybar, such as a worker that was killed."""
+
+
+@contextlib.contextmanager
+def input_errors() -> Iterator[None]:
+    """Raise errors about a user's value or path as `InputError`.
+
+    Wrap single calls that read or check user input, never our own computations: a `ValueError`
+    from those is a bug, and the command line reports it as one.
+
+    Examples
+    --------
+    >>> from ybar.utils.errors import InputError, input_errors
+    >>> try:
+    ...     with input_errors():
+    ...         float("many")
+    ... except InputError as error:
+    ...     print(error)
+    could not convert string to float: 'many'
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (
+        ValueError,
+        TypeError,
+        FileNotFoundError,
+        IsADirectoryError,
+        NotADirectoryError,
+    ) as error:
+        raise InputError(str(error)) from error

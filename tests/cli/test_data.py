@@ -1,0 +1,17 @@
+"""``ybar data``: data sets on this machine."""
+
+from animals import run
+from ybar import datasets
+
+
+def test_data_sets_are_listed_and_verified(monkeypatch, tmp_path):
+    monkeypatch.setenv("YBAR_CACHE", str(tmp_path))
+    monkeypatch.delenv("YBAR_DATA", raising=False)
+    assert "digits" in run("data", "list").stdout
+    done = run("data", "verify", "kmnist")
+    assert (done.exit_code, "ybar data fetch kmnist" in done.stdout) == (1, True)
+    for file in datasets.REGISTRY["kmnist"].files:
+        (tmp_path / "kmnist").mkdir(exist_ok=True)
+        (tmp_path / "kmnist" / file).write_bytes(b"x")
+    done = run("data", "verify", "kmnist", "--json")
+    assert (done.exit_code, "has 1 bytes instead of" in done.stdout) == (1, True)

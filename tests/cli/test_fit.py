@@ -1,0 +1,224 @@
+"""``ybar fit``: from complementary labels to a model file."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ybar
+from animals import CLASSES, accuracy, run, table
+from ybar import datasets, labels, transition
+from ybar.tables import candidates, columns, scoring
+from ybar.tables.fitting import UNINFORMATIVE
+from ybar.tables.labels import read_labels
+from ybar.tables.training import TrainingTable
+
+
+def test_a_table_with_every_kind_of_column_is_learned_from_complementary_labels(fitted):
+    place, account = fitted
+    model = ybar.load(place / "model.ybar")
+    assert accuracy(model, table(200, 1)) > 0.9
+    assert account["classes"] == CLASSES
+    assert account["columns"]["numbers"] == ["length", "noise"]
+    assert account["columns"]["categories"] == ["colour"]
+    assert account["columns"]["texts"] == ["text"]
+    assert set(account["left_out"]) == {"id", "constant"}
+    assert account["method"] == "logistic"
+    assert account["informative"]
+    true = accuracy(model, table(200, 1))
+    assert abs(account["expected_accuracy"] - true) < 4 * account["expected_accuracy_std_error"]
+    assert model.account_ | {"model": account["model"]} == account
+
+
+def test_auto_compares_candidates_selects_by_scel_and_prints_a_table(folder, monkeypatch):
+    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn", "boosting"))
+    done = run("fit", "answers.csv", "--label", "not")
+    assert done.exit_code == 0, done.stderr
+    for word in ("logistic", "knn", "boosting", "the best constant guess", "Expected accuracy"):
+        assert word in done.stdout
+    assert "'id'" in done.stderr
+    account = ybar.load("model.ybar").account_
+    tried = {each["method"]: each["scel"] for each in account["tried"]}
+    assert account["method"] == min(tried, key=tried.get)
+    assert account["scel"] == min(tried.values()) < account["scel_of_the_best_constant_guess"]
+
+
+@pytest.mark.parametrize("method", ["knn", "boosting", "cpe-f", "scl-nl"])
+def test_every_kind_of_method_fits_is_saved_and_predicts(folder, method):
+    done = run("fit", "answers.csv", "--label", "not", "--method", method, "--time-limit", 20)
+    assert done.exit_code == 0, done.stderr
+    assert accuracy(ybar.load("model.ybar"), table(200, 1)) > 0.75
+
+
+def test_a_matrix_from_a_file_or_from_a_few_true_labels_is_used(folder):
+    T = np.array([[0, 0.9, 0.1], [0.1, 0, 0.9], [0.9, 0.1, 0]])
+    frame = table(T=T)
+    frame.loc[60:, "label"] = None
+    frame.to_csv("few.csv", index=False)
+    order = [2, 0, 1]  # named in another order than the classes are in
+    names = [CLASSES[i] for i in order]
+    pd.DataFrame(T[np.ix_(order, order)], index=names, columns=names).to_csv("T.csv")
+    shared = ["--label", "not", "--method", "logistic", "--json"]
+    exact = json.loads(
+        run("fit", "few.csv", *shared, "--transition", "T.csv", "--leave-out", "label").stdout
+    )
+    np.testing.assert_allclose(exact["transition"]["T"], T)
+    estimated = run("fit", "few.csv", *shared, "--transition", "estimate:label")
+    assert estimated.exit_code == 0, estimated.stderr
+    found = json.loads(estimated.stdout)
+    np.testing.assert_allclose(found["transition"]["T"], T, atol=0.2)
+    assert "60 rows with a true label" in found["transition"]["source"]
+    assert "label" not in found["columns"]["categories"]
+    assert accuracy(ybar.load("model.ybar"), table(200, 1)) > 0.85
+
+
+def test_labels_without_information_are_reported(folder):
+    frame = table().drop(columns="label")
+    frame["not"] = np.random.default_rng(5).choice(CLASSES, len(frame))
+    frame.to_csv("noise.csv", index=False)
+    done = run("fit", "noise.csv", "--label", "not", "--method", "logistic")
+    assert done.exit_code == 0
+    assert UNINFORMATIVE in done.stdout
+    assert not ybar.load("model.ybar").account_["informative"]
+
+
+def test_a_class_that_is_never_ruled_out_is_reported(folder):
+    frame = table().drop(columns="label")
+    frame[frame["not"] != "dog"].to_csv("two.csv", index=False)
+    arguments = ["--label", "not", "--method", "logistic", "--classes", "bird,cat,dog"]
+    done = run("fit", "two.csv", *arguments)
+    assert done.exit_code == 0, done.stderr
+    assert "dog" in done.stdout
+    assert "dog" not in run("fit", "answers.csv", *arguments).stdout
+
+
+def numbers_only():
+    return table().drop(columns=["label", "text", "colour", "id"]).fillna(0.0)
+
+
+@pytest.fixture(scope="module")
+def scel_of_numbers():
+    """The SCEL of logistic regression on the table itself, which no file held."""
+    frame = numbers_only()
+    y_comp = read_labels(frame, ["not"], None)
+    features = columns.classify(frame, ["not"])
+    data = TrainingTable(frame, features, y_comp, transition.uniform(3), "uniform")
+    training, held_out = candidates.split(y_comp.mask, 0)
+    (result,) = candidates.evaluate_all(["logistic"], data, training, held_out)
+    q = result.losses
+    assert result.scel == scoring.mean_and_std_error(q, y_comp.mask[held_out])[0]
+    return result.scel
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "npz", "stdin"])
+def test_every_file_format_gives_the_same_model(folder, kind, scel_of_numbers):
+    frame = numbers_only()
+    source, stdin = f"data.{kind}", None
+    if kind.startswith("csv"):
+        frame.to_csv(source, index=False)
+    elif kind == "tsv":
+        frame.to_csv(source, index=False, sep="\t")
+    elif kind == "parquet":
+        frame.to_parquet(source)
+    elif kind == "npz":
+        np.savez(source, **{n: frame[n].to_numpy().astype("U4" if n == "not" else float)
+                            for n in frame})  # fmt: skip
+    else:
+        source, stdin = "-", frame.to_csv(index=False)
+    done = run("fit", source, "--label", "not", "--method", "logistic", "--json", stdin=stdin)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["scel"] == pytest.approx(scel_of_numbers, rel=1e-6)
+
+
+def test_a_folder_of_images_is_learned(folder):
+    image = pytest.importorskip("PIL.Image")
+    d = datasets.load("digits")
+    keep = d.y_train < 3
+    X, y = d.X_train[keep][:240], d.y_train[keep][:240]
+    y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    os.makedirs("photos/set")
+    names = []
+    for i, x in enumerate(X):
+        names.append(f"set/{i:03}.png")
+        image.fromarray((255 * x).astype(np.uint8).reshape(8, 8)).save(f"photos/{names[-1]}")
+    pd.DataFrame({"file": names, "not": y_comp, "true": y}).to_csv("photos/labels.csv", index=False)
+    arguments = ["--label", "not", "--leave-out", "true", "--method", "logistic"]
+    done = run("fit", "photos", *arguments, "--image-size", 8)
+    assert done.exit_code == 0, done.stderr
+    judge = ["evaluate", "model.ybar", "photos", "--true", "true", "--json"]
+    for size in ([], ["--image-size", 8]):
+        assert json.loads(run(*judge, *size).stdout)["accuracy"] > 0.85
+    done = run(*judge, "--image-size", 12)
+    assert done.exit_code == 2
+    assert all(part in done.stderr for part in ("--image-size", "8", "got 12"))
+
+
+def test_classes_called_na_and_numbers_keep_their_names(folder):
+    frame = pd.DataFrame({"x": np.arange(60.0), "not": ["NA", "10", "9"] * 20})
+    frame.to_csv("na.csv", index=False)
+    done = run("fit", "na.csv", "--label", "not", "--method", "logistic", "--json")
+    assert json.loads(done.stdout)["classes"] == ["9", "10", "NA"]
+
+
+def test_the_same_seed_gives_the_same_model(folder):
+    accounts = []
+    for _ in range(2):
+        done = run("fit", "answers.csv", "--label", "not", "--method", "knn", "--json")
+        account = json.loads(done.stdout)
+        for tried in account["tried"]:
+            tried.pop("seconds")
+        accounts.append(account)
+    assert accounts[0] == accounts[1]
+
+
+def test_standard_input_is_checked_as_files_are():
+    done = run("fit", "-", "--label", "not", stdin="x;not\n1;a\n2;b\n")
+    assert done.exit_code == 2
+    assert all(part in done.stderr for part in ("standard input", "','", "--delimiter ';'"))
+
+
+def test_columns_that_are_left_out_are_listed_by_reason(folder):
+    frame = table(200).assign(**{f"zero{i}": 0 for i in range(9)})
+    frame.drop(columns="label").to_csv("zeros.csv", index=False)
+    done = run("fit", "zeros.csv", "--label", "not", "--method", "logistic")
+    assert done.exit_code == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "'constant'" in line]
+    assert "10 columns" in line
+    assert "'zero0'" in line
+
+
+def test_a_tab_as_delimiter_may_be_written_in_two_ways(folder):
+    frame = table()[["length", "noise", "not"]]
+    frame.to_csv("tabbed.csv", index=False, sep="\t")
+    said = run("fit", "tabbed.csv", "--label", "not", "--method", "logistic")
+    assert said.exit_code == 2
+    advice = re.search(r"--delimiter '(.*?)'", said.stderr)[1]
+    for delimiter in (advice, "tab"):
+        done = run(
+            "fit", "tabbed.csv", "--label", "not", "--method", "logistic", "--delimiter", delimiter
+        )
+        assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.parametrize("gap", ["NA", "n/a", "?", "-", "NaN"])
+def test_words_for_missing_values_among_numbers_are_missing_values(folder, gap):
+    frame = table()
+    for name in ("empty", "words"):
+        frame.drop(columns="label").to_csv(
+            f"{name}.csv", index=False, na_rep=gap if name == "words" else ""
+        )
+    assert (pd.read_csv("words.csv", keep_default_na=False)["length"] == gap).any()
+    for name in ("empty", "words"):
+        arguments = ["--method", "logistic", "--leave-out", "colour", "--model", f"{name}.ybar"]
+        assert run("fit", f"{name}.csv", "--label", "not", *arguments).exit_code == 0
+    predicted = [
+        run("predict", model, data, "--proba").stdout
+        for model, data in [("empty.ybar", "empty.csv"), ("words.ybar", "words.csv")]
+    ]
+    assert predicted[0] == predicted[1]
+    gaps = pd.read_csv("empty.csv").head(3).assign(length=gap)
+    gaps.to_csv("gaps.csv", index=False)
+    assert run("predict", "words.ybar", "gaps.csv").exit_code == 0

@@ -1,0 +1,34 @@
+"""``ybar report``: pages about models and experiments."""
+
+from pathlib import Path
+
+from animals import run
+from ybar.experiments.runs.ledger import Ledger
+
+
+def test_a_page_shows_a_model_with_and_without_new_data(fitted, folder):
+    place, account = fitted
+    done = run("report", place / "model.ybar")
+    assert done.exit_code == 0, done.stderr
+    assert account["method"] in (folder / "report.html").read_text()
+    labels_ = ["--true", "label", "--label", "not"]
+    done = run("report", place / "model.ybar", place / "test.csv", *labels_, "-o", "new.html")
+    assert done.exit_code == 0, done.stderr
+    page = (folder / "new.html").read_text()
+    assert "rows with a true label" in page
+    assert page.count("data:image/svg+xml") == 2
+
+
+def test_a_page_shows_the_runs_of_a_ledger(folder):
+    source = Path(__file__).resolve().parents[2] / "results" / "paper" / "runs.csv"
+    done = run("report", source, "-o", "paper.html")
+    assert done.exit_code == 0, done.stderr
+    assert "CPE-KNN" in (folder / "paper.html").read_text()
+
+
+def test_a_ledger_may_have_any_name(folder):
+    with Ledger(folder / "runs.db"):
+        pass
+    done = run("report", "runs.db", "-o", "paper.html")
+    assert done.exit_code == 0, done.stderr
+    assert "0 of the" in (folder / "paper.html").read_text()
