@@ -130,13 +130,13 @@ def test_each_row_is_cut_anew_with_every_class_as_likely_in_each_part():
 @pytest.mark.parametrize("n", [1, 0, -3, 2.5, "10", None, True])
 def test_fewer_than_two_classes_are_refused(n):
     for function in (transition.uniform, transition.weak, transition.strong):
-        with pytest.raises(ValueError, match="^n_classes "):
+        with pytest.raises(ValueError, match=r"^n_classes "):
             function(n)
 
 
 @pytest.mark.parametrize("masses", [(), (0.5, 0.4), (1.5, -0.5), (np.nan, 1.0), [[1.0]]])
 def test_masses_that_are_no_distribution_are_refused(masses):
-    with pytest.raises(ValueError, match="^masses "):
+    with pytest.raises(ValueError, match=r"^masses "):
         transition.biased(5, masses)
 
 

@@ -84,8 +84,8 @@ def test_estimate_counts_pairs_in_the_order_of_the_classes(rows, smoothing, orde
     np.testing.assert_allclose(T, expected, atol=1e-12)
 
 
-def test_estimate_says_which_rows_it_had_to_guess():
-    with pytest.warns(UserWarning, match=r"no row of 2 of the 3 classes, first of number 1 \(from"):
+def test_estimate_warns_of_classes_without_rows():
+    with pytest.warns(UserWarning, match=r"^y_true .*2 of the 3 .*class 1 .*smoothing="):
         T = transition.estimate(["a", "a"], ["b", "c"])
     np.testing.assert_allclose(T[1:], 1 / 3)
     np.testing.assert_array_equal(transition.estimate(["a", "a"], ["b", "c"], smoothing=1 / 3), T)
@@ -138,7 +138,7 @@ def test_estimate_minds_the_column_names_of_a_data_frame():
     mask = pd.DataFrame([[k in row for k in names] for row in ruled_out], columns=names)
     expected = transition.estimate(y_true, [row[0] for row in ruled_out], classes=names)
     np.testing.assert_array_equal(transition.estimate(y_true, mask), expected)
-    with pytest.raises(ValueError, match="columns .*classes"):
+    with pytest.raises(ValueError, match=r"columns .*classes"):
         transition.estimate(y_true, mask, classes=sorted(names))
 
 

@@ -107,7 +107,7 @@ def test_gamma_of_the_uniform_matrix_is_two_over_K_minus_one():
 
 @pytest.mark.parametrize("distance", ["no such metric", 3, None])
 def test_an_unknown_distance_is_refused(distance):
-    with pytest.raises(ValueError, match="^distance .*'l1', 'l2'"):
+    with pytest.raises(ValueError, match=r"^distance .*'l1', 'l2'"):
         transition.gamma(transition.uniform(4), distance)
 
 

@@ -96,7 +96,7 @@ def estimate(
         without = np.flatnonzero(counts.sum(axis=1) == 0)
         if len(without):
             warnings.warn(
-                f"y_true has no row of {len(without)} of the {len(counts)} classes, the first being "
+                f"y_true has no row of {len(without)} of the {len(counts)} classes, first of "
                 f"class {without[0]} (from 0); all entries of their rows of T are set to 1/K. "
                 "Collect both labels for a few rows of each class, or pass smoothing=",
                 stacklevel=2,
