@@ -1,4 +1,4 @@
-"""``ybar`` and ``python -m ybar``: the command line, or which pip line brings it."""
+"""``ybar`` and ``python -m ybar``: the command line, or the pip line that installs it."""
 
 import sys
 
@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from .cli import main as run
+        from .cli import main as run  # only now: its extra may be missing
 
         run()
     except ImportError as error:
