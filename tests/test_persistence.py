@@ -228,7 +228,7 @@ def test_types_of_other_packages_load_when_named(digits_strong, tmp_path):
     X, y_comp, X_test, _ = digits_strong
     base = LGBMClassifier(n_estimators=3, n_jobs=1, verbosity=-1)
     clf = CPEClassifier(base).fit(X, y_comp)
-    with pytest.warns(UserWarning, match=r"name what it holds: .*lightgbm\.sklearn"):
+    with pytest.warns(UserWarning, match=r"trusted=.*lightgbm\.sklearn"):
         ybar.save(clf, tmp_path / "m.ybar")
     with pytest.raises(ValueError, match=r"lightgbm\.sklearn\.LGBMClassifier"):
         ybar.load(tmp_path / "m.ybar")

@@ -25,7 +25,7 @@ def load_changed(change):
 
 
 def load_foreign_type():
-    with pytest.warns(UserWarning, match="to load this model, name what it holds"):
+    with pytest.warns(UserWarning, match="trusted="):
         ybar.save(cpe(TooNarrow()).fit(X, Y), "model.ybar")
     return ybar.load("model.ybar")
 

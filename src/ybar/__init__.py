@@ -1,14 +1,23 @@
 """ybar learns ordinary multi-class classifiers from complementary labels.
 
-A complementary label says what an example is *not*. Fit any classifier here with
-``fit(X, y_comp)`` and ask it for ordinary classes with ``predict(X)``.
+A complementary label names a class that an example does *not* belong to. Every classifier here is
+fitted to such labels with ``fit(X, y_comp)`` and predicts ordinary classes with ``predict(X)``.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import calibration, datasets, decode, labels, metrics, transition
+    from . import (
+        calibration,
+        collection,
+        datasets,
+        decode,
+        estimation,
+        labels,
+        metrics,
+        transition,
+    )
     from .classifiers.boosting import CPEBoostingClassifierCV
     from .classifiers.cpe import CPEClassifier
     from .classifiers.neighbors import CPEKNeighborsClassifierCV
@@ -35,8 +44,9 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Found when they are asked for: importing scikit-learn takes longer than the help of a command.
-_HOMES = {
+# Modules of the classes and functions, imported at first use: importing scikit-learn takes longer
+# than printing the help of a command.
+_MODULES = {
     "CPEBoostingClassifierCV": "classifiers",
     "CPEClassifier": "classifiers",
     "CPEKNeighborsClassifierCV": "classifiers",
@@ -50,10 +60,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)
-    found = getattr(home, name) if name in _HOMES else home
-    globals()[name] = found
-    return found
+    module = importlib.import_module(f".{_MODULES.get(name, name)}", __name__)
+    value = getattr(module, name) if name in _MODULES else module
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

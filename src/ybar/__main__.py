@@ -1,17 +1,15 @@
-"""``ybar`` and ``python -m ybar``: the command line, or which pip line brings it."""
+"""``ybar`` and ``python -m ybar``: the command line, or the pip line that installs it."""
 
 import sys
-
-from .utils.extras import MissingExtraError
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        from .cli import main as run  # needs typer, which is an optional extra
+        from .cli import main as run  # only now: its extra may be missing
 
         run()
-    except MissingExtraError as error:
+    except ImportError as error:
         sys.exit(f"ybar: {error}")
     except KeyboardInterrupt:
         sys.exit(130)

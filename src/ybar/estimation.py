@@ -1,9 +1,9 @@
-"""Estimate T from complementary probabilities alone.
+"""Estimate T from complementary labels alone, without a single true label.
 
-Where labels follow T, ``q = p T``: every q lies in the simplex whose corners are the rows of T. An
-example whose class is certain lies in a corner. Finding T is finding the corners; which corner is
-which class is told by the diagonal, since a class is seldom ruled out for its own examples.
-
+If labels follow T, ``q = p T``: every q lies in the simplex whose corners are the rows of T, and an
+example whose class is certain lies in a corner. So estimating T means finding the corners. The
+diagonal decides which corner belongs to which class, since a class is rarely ruled out for its own
+examples.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ METHODS = ("anchors", "vertices", "volume")
 _MOST_ROWS = {"anchors": 3000, "vertices": 50_000, "volume": 3000}
 _MOST_ROWS_OF_VOLUME = 1000
 _SHARES = {"anchors": 0.5, "vertices": 0.1, "volume": 0.5}
-_ROUNDS, _SETTLED = 20, 1e-4
-_BETTER = 1e-3  # a fit counts as better if it is so by this share
-_SAME = 1e-4  # rows of T, and ways to name them, that are nearer than this are the same
-_SMALLER_PART = 0.7
-_NEVER = 1e-4  # a label that is rarer than this counts as never given
+_ROUNDS, _CONVERGED = 20, 1e-4
+_BETTER = 1e-3  # relative decrease of the misfit for which a fit counts as better
+_SAME = 1e-4  # rows of T, and assignments of rows to classes, closer than this count as equal
+_SMALLER_PART = 0.7  # share of a class's examples by which an entry of T counts as 0
+_NEVER = 1e-4  # rarer labels count as never occurring
 _RANK_TOLERANCE = 1e-6
 _BEYOND_CHANCE = 2.0  # standard errors
-_SMALLEST_ENTRY = 1e-4  # where the volume's search starts for an entry that is 0
-_INSTEAD = "give some rows their true label and count with transition.estimate(y_true, y_comp)"
+_SMALLEST_ENTRY = 1e-4  # where the search of "volume" starts for an entry that is 0
+_INSTEAD = "label some rows with their true class and use transition.estimate(y_true, y_comp)"
 
 
 def estimate_from_probabilities(
@@ -47,51 +47,57 @@ def estimate_from_probabilities(
     volume: float = 3e-3,
     y_comp: ArrayLike | None = None,
 ) -> FloatArray:
-    """Estimate T from complementary labels alone, through a model's complementary probabilities.
+    """Estimate T from the complementary probabilities of a model.
 
-    Every q is a mixture of the rows of T, so the rows are the corners of what q spans. Which corner
-    is which class follows from the diagonal: a class is seldom ruled out for its own examples. T
-    can be told this way if
+    Every q is a mixture of the rows of T, so the rows of T are the corners of the set that q spans.
+    The diagonal decides which corner belongs to which class: a class is rarely ruled out for its
+    own examples. T is identifiable if
 
-    - q is good: fitted to many labels, of a model that tells the classes apart;
-    - every class has examples that leave no doubt about it ("anchors", "vertices"), or examples
-      in doubt between few classes at a time, from all sides ("volume");
-    - no row of T is a mixture of others, and no other way to give the rows to classes makes the
-      product of the diagonal as small. Where classes are almost never ruled out for examples of
-      others, as under `strong`, that takes thousands of labels a class.
+    - q is accurate: the model is fitted to many labels and separates the classes;
+    - every class has examples whose class is certain ("anchors", "vertices"), or examples that are
+      uncertain between few classes at a time, for many such groups ("volume");
+    - no row of T is a mixture of other rows, and no other assignment of rows to classes makes the
+      product of the diagonal as small. If some classes are almost never ruled out for examples of
+      others, as under `ybar.transition.strong`, that needs thousands of labels per class.
 
-    Complementary labels alone can check a part of the first condition, no other; pass those of rows
-    that the model was not fitted to as `y_comp`. A q that shows that T cannot be told is refused. A
-    few rows with both labels (`estimate`) need none of these conditions.
+    Complementary labels can check a part of the first condition: pass the labels of held-out rows
+    as `y_comp`. The other conditions cannot be checked without true labels. A few rows with both
+    labels (`ybar.transition.estimate`) need none of these conditions.
 
     Parameters
     ----------
     q : array-like of shape (N, K)
-        Complementary probabilities, best of rows that were not fitted: a model is too sure of its
-        own. At most 3,000 rows are used (the search of "volume": 1,000; "vertices": 50,000),
-        evenly spaced.
+        Complementary probabilities, preferably of held-out rows, since models are overconfident on
+        rows they were fitted to. At most 3,000 evenly spaced rows are used ("vertices": 50,000; the
+        search of "volume": 1,000).
     method : {"anchors", "vertices", "volume"}
-        - "anchors": the mean q of each class's surest examples; by turns, T says which examples
-          are of which class, and their mean is T. Bears a rough q;
-        - "vertices": the rows of q furthest out, one corner after the other. Exact for an exact q
+        - "anchors": the mean q of the most certain examples of each class, alternating between
+          assigning examples to classes under T and averaging them. Robust to a rough q;
+        - "vertices": the most extreme rows of q, one corner after the other. Exact for an exact q
           with a certain example of each class;
-        - "volume": the smallest T, by volume, that explains q, beginning at "anchors"; its diagonal
-          stays below 1/K. Needs no certain examples, but a good q. Finds a local minimum.
+        - "volume": the T of smallest volume that explains q, starting at "anchors", with a diagonal
+          below 1/K. Needs no certain examples, but an accurate q. Finds a local minimum.
     share : float, optional
-        Share of a class's examples that count as certain, above 0 and at most 1: by default 0.5,
-        for "vertices" 0.1. Less has less of other classes in it, more has less noise.
+        Share of the examples of a class that count as certain, above 0 and at most 1; by default
+        0.5, for "vertices" 0.1. A smaller share mixes in less of other classes, a larger share
+        averages over more noise.
     volume : float
-        Weight of the volume: about a fifth of the mean Kullback-Leibler divergence of q from the
-        true one, which is (K-1)/(2n) for frequencies of n labels. Of several, choose by the SCEL of
-        ``decode.class_probabilities(q, T) @ T``.
+        Weight of the volume: about a fifth of the mean Kullback-Leibler divergence between q and
+        the true q, which is (K-1)/(2n) for frequencies of n labels. Compare several weights by the
+        SCEL of ``decode.class_probabilities(q, T) @ T``.
     y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K), optional
-        Complementary labels of the rows of q, which the model was not fitted to. Where they do not
-        bear out that q varies in K-1 directions by more than chance (two standard errors), classes
-        look alike to the model, and T is refused.
+        Complementary labels of the rows of q, if the model was not fitted to them. They must
+        confirm that q varies in K-1 directions by more than chance (two standard errors);
+        otherwise the model does not separate some classes.
 
     Returns
     -------
     ndarray of shape (K, K)
+
+    Raises
+    ------
+    ValueError
+        If q shows that T is not identifiable.
 
     Examples
     --------
@@ -99,8 +105,8 @@ def estimate_from_probabilities(
     >>> from ybar import estimation, transition
     >>> T = transition.strong(4, random_state=0)
     >>> p = np.random.default_rng(0).dirichlet([0.02] * 4, size=500)  # nearly certain
-    >>> found = estimation.estimate_from_probabilities(p @ T)
-    >>> bool(transition.epsilon(T, found) < 0.01)
+    >>> estimated = estimation.estimate_from_probabilities(p @ T)
+    >>> bool(transition.epsilon(T, estimated) < 0.01)
     True
     """
     if not isinstance(method, str) or method not in METHODS:
@@ -111,13 +117,13 @@ def estimate_from_probabilities(
         if share == 0:
             raise ValueError("share must be a number above 0, at most 1; got 0")
     volume = checks.number(volume, "volume", "a finite number of at least 0", 0)
-    array = _check(q, _MOST_ROWS[method])
+    array = _check_q(q, _MOST_ROWS[method])
     if y_comp is not None:
-        _check_borne_out(np.asarray(q, dtype=np.float64), y_comp)
+        _check_confirmed(np.asarray(q, dtype=np.float64), y_comp)
     share = _SHARES[method] if share is None else share
     if method == "vertices":
         corners = _vertices(array, share)
-        T = _named(_means(array, corners), corners, array)
+        T = _assign_classes(_means(array, corners), corners, array)
     else:
         T = _anchors(array, share)
     _check_apart(T)
@@ -126,8 +132,8 @@ def estimate_from_probabilities(
     return transition.check(T)
 
 
-def _check(q: ArrayLike, most: int) -> FloatArray:
-    """Return at most so many rows of q, evenly spaced; refuse a q that cannot tell T."""
+def _check_q(q: ArrayLike, most: int) -> FloatArray:
+    """Return at most `most` evenly spaced rows of q, checked to have the rank that T needs."""
     rule = "q must be an N×K array of probabilities, one column for each of at least 2 classes"
     shape = np.shape(checks.array_of_numbers(q, rule))
     if len(shape) != 2 or shape[1] < 2:
@@ -136,42 +142,42 @@ def _check(q: ArrayLike, most: int) -> FloatArray:
     n_rows, n_classes = array.shape
     if n_rows < n_classes:
         raise ValueError(
-            f"q must have at least one row for each of the {n_classes} classes to find T from; got "
-            f"{n_rows}. Pass q of more rows, or {_INSTEAD}"
+            f"q must have at least one row for each of the {n_classes} classes; got {n_rows}. Pass "
+            f"q of more rows, or {_INSTEAD}"
         )
     array = _thinned(array, most).astype(np.float64)
     rank = np.linalg.matrix_rank(array, tol=_RANK_TOLERANCE * float(np.linalg.norm(array, 2)))
     if rank < n_classes:
         raise ValueError(
-            f"q must have rank {n_classes}, one for each class, to tell T; got rank {rank}: "
-            + ("all its rows are the same" if rank == 1 else "some classes look alike in it")
-            + f". Fit a model that tells more classes apart, or {_INSTEAD}"
+            f"q must have rank {n_classes}, the number of classes, to identify T; got rank {rank}: "
+            + ("all rows are equal" if rank == 1 else "some classes are not separated")
+            + f". Fit a better model, or {_INSTEAD}"
         )
     return np.asarray(array / array.sum(axis=1, keepdims=True))
 
 
-def _check_borne_out(q: FloatArray, y_comp: ArrayLike) -> None:
-    """Refuse a q that varies in fewer than K-1 directions by more than chance.
+def _check_confirmed(q: FloatArray, y_comp: ArrayLike) -> None:
+    """Raise `ValueError` if q varies in fewer than K-1 directions by more than chance.
 
-    Along each principal direction of q the labels are regressed on it: with a slope of 1 where q is
-    right, of 0 where it is noise.
+    The labels are regressed on each principal direction of q. The slope is 1 if q is right and 0 if
+    the direction is noise.
     """
     n_rows, n_classes = q.shape
     row, k = pairs(y_comp, n_classes)
     checks.same_length("q", n_rows, "y_comp", len(np.asarray(y_comp)))
-    away = q[row] - q[row].mean(axis=0)
-    directions = np.linalg.svd(away, full_matrices=False)[2][: n_classes - 1]
-    of_q = away @ directions.T
+    deviations = q[row] - q[row].mean(axis=0)
+    directions = np.linalg.svd(deviations, full_matrices=False)[2][: n_classes - 1]
+    of_q = deviations @ directions.T
     of_labels = directions.T[k] - directions.T[k].mean(axis=0)
     scale = np.maximum((of_q**2).sum(axis=0), np.finfo(float).tiny)
     slope = (of_q * of_labels).sum(axis=0) / scale
     error = np.sqrt((of_q**2 * (of_labels - slope * of_q) ** 2).sum(axis=0)) / scale
-    borne_out = int((slope > _BEYOND_CHANCE * error).sum())
-    if borne_out < n_classes - 1:
+    confirmed = int((slope > _BEYOND_CHANCE * error).sum())
+    if confirmed < n_classes - 1:
         raise ValueError(
-            f"q must vary in {n_classes - 1} directions to tell T; y_comp bears out "
-            f"{borne_out} of them, the others may be noise: some classes look alike to the model. "
-            f"Pass more rows, fit a better model, or {_INSTEAD}"
+            f"q must vary in {n_classes - 1} directions to identify T; y_comp confirms "
+            f"{confirmed} of them, the others may be noise. Pass more rows, fit a better model, or "
+            f"{_INSTEAD}"
         )
 
 
@@ -184,34 +190,34 @@ def _check_apart(T: FloatArray) -> None:
     first, second = closest_rows(T)
     if np.abs(T[first] - T[second]).sum() < _SAME:
         raise ValueError(
-            f"q must have examples of every class that tell it apart; those of classes {first} and "
-            f"{second} have the same q, so T cannot be told. Fit a better model, or {_INSTEAD}"
+            f"q must separate every class to identify T; examples of classes {first} and {second} "
+            f"have the same q. Fit a better model, or {_INSTEAD}"
         )
 
 
-def _named(corners: FloatArray, rows: list[IntArray], q: FloatArray) -> FloatArray:
-    """Return corners as rows of T: each gets a class, so that the diagonal is smallest.
+def _assign_classes(corners: FloatArray, rows: list[IntArray], q: FloatArray) -> FloatArray:
+    """Return T: the corners assigned to classes so that the product of the diagonal is smallest.
 
-    That is, so that its product is. An entry is judged by the smaller part of its class's q, since
-    a few rows of another class would hide that it is 0.
+    The size of an entry is the mean over the smaller part of the corner's rows of q, since a few
+    rows of another class would hide that the entry is 0.
     """
     size = np.empty_like(corners)
-    for y, mine in enumerate(rows):
-        ordered = np.sort(q[mine], axis=0)
-        size[y] = ordered[: max(1, math.ceil(_SMALLER_PART * len(mine)))].mean(axis=0)
+    for y, members in enumerate(rows):
+        ordered = np.sort(q[members], axis=0)
+        size[y] = ordered[: max(1, math.ceil(_SMALLER_PART * len(members)))].mean(axis=0)
     cost = np.log(size + _NEVER)
     corner, name = optimize.linear_sum_assignment(cost)
     least = cost[corner, name].sum()
     for y in range(len(cost)):
-        # The best of the ways to name the corners that give this one another name.
+        # The best assignment that gives this corner another class.
         kept = cost[y, name[y]]
         cost[y, name[y]] = 1 - 10 * len(cost) * np.log(_NEVER)
         others = optimize.linear_sum_assignment(cost)
         if cost[others].sum() - least < _SAME:
             raise ValueError(
-                "q must tell by its smallest entries which row of T belongs to which class; here "
-                f"that of class {name[y]} could as well be that of class {others[1][y]}, both being"
-                f" ruled out as seldom. To tell T, {_INSTEAD}"
+                "q must show by its smallest entries which row of T is of which class; classes "
+                f"{name[y]} and {others[1][y]} are ruled out equally rarely, so their rows could "
+                f"be swapped. To identify T, {_INSTEAD}"
             )
         cost[y, name[y]] = kept
     T = np.empty_like(corners)
@@ -220,11 +226,11 @@ def _named(corners: FloatArray, rows: list[IntArray], q: FloatArray) -> FloatArr
 
 
 def _vertices(q: FloatArray, share: float) -> list[IntArray]:
-    """Return the rows in each corner by successive projection: those furthest out.
+    """Return the rows of q in each corner, by successive projection.
 
-    The longest row is a corner; what is at right angles to it is the same problem with one corner
-    less. Several rows are averaged, since the furthest are so by noise (smoothed successive
-    projection: Nadisic, Gillis & Kervazo 2023).
+    The longest row is a corner; projecting it out leaves the same problem with one corner less.
+    Each corner is an average of several rows, since single extreme rows are extreme by noise
+    (smoothed successive projection: Nadisic, Gillis & Kervazo 2023).
     """
     n_rows, n_classes = q.shape
     m = max(1, int(share * n_rows / n_classes))
@@ -242,22 +248,22 @@ def _vertices(q: FloatArray, share: float) -> list[IntArray]:
 
 
 def _anchors(q: FloatArray, share: float) -> FloatArray:
-    """Return the mean q of each class's surest examples, found by turns with what T says they are.
+    """Return the mean q of the most certain examples of each class.
 
-    Two starts, the better fit of which is kept: the rows with the smallest q[y] (under a strongly
-    biased T those can be of several classes), and `_vertices`. From each, the corner that fewest
-    rows are near goes to where q fits worst, as long as that helps.
+    There are two starts, and the better fit is returned: the rows with the smallest q[y] (under a
+    strongly biased T these can be of several classes), and `_vertices`. From each start, the corner
+    with the fewest rows moves to the rows that are fitted worst, as long as the fit improves.
     """
     n_rows, n_classes = q.shape
     m = max(1, int(share * n_rows / n_classes))
     smallest = np.argsort(q, axis=0, kind="stable")[:m]
     fits = []
     for start in (q[smallest].mean(axis=0), _means(q, _vertices(q, _SHARES["vertices"]))):
-        fit = _settle(q, start, share)
+        fit = _refine(q, start, share)
         for _ in range(n_classes):
             moved = fit.T.copy()
             moved[fit.sizes.argmin()] = q[np.argsort(-fit.misfits, kind="stable")[:m]].mean(axis=0)
-            other = _settle(q, moved, share)
+            other = _refine(q, moved, share)
             if not other.misfit < (1 - _BETTER) * fit.misfit:
                 break
             fit = other
@@ -265,18 +271,18 @@ def _anchors(q: FloatArray, share: float) -> FloatArray:
     best = min(fits, key=lambda fit: fit.misfit)
     if not best.sizes.all():
         raise ValueError(
-            f"q must have examples of every class to find T from; {(best.sizes > 0).sum()} of "
-            f"{n_classes} were found. Pass q of more rows, or of a better model, or {_INSTEAD}"
+            f"q must have examples of each of the {n_classes} classes to identify T; got examples "
+            f"of {(best.sizes > 0).sum()}. Pass q of more rows, fit a better model, or {_INSTEAD}"
         )
-    return _named(best.T, _surest(q, best.p, share), q)
+    return _assign_classes(best.T, _most_certain(q, best.p, share), q)
 
 
 def _means(q: FloatArray, rows: list[IntArray]) -> FloatArray:
-    return np.stack([q[mine].mean(axis=0) for mine in rows])
+    return np.stack([q[members].mean(axis=0) for members in rows])
 
 
 class _Fit(NamedTuple):
-    """Corners, the p that explain q best with them, how far off they are, how many are near."""
+    """Corners, the p that explain q best with them, misfits of rows, sizes of the corners."""
 
     T: FloatArray
     p: FloatArray
@@ -288,41 +294,41 @@ class _Fit(NamedTuple):
         return float(self.misfits.mean())
 
 
-def _settle(q: FloatArray, T: FloatArray, share: float) -> _Fit:
-    """Take turns: which rows are nearest to which corner, and the mean of the surest of them."""
+def _refine(q: FloatArray, T: FloatArray, share: float) -> _Fit:
+    """Alternate between assigning rows to corners and averaging the most certain rows of each."""
     for _ in range(_ROUNDS):
         before, p = T, decode.class_probabilities(q, T)
         T = T.copy()
-        for y, rows in enumerate(_surest(q, p, share)):
+        for y, rows in enumerate(_most_certain(q, p, share)):
             if len(rows):
                 T[y] = q[rows].mean(axis=0)
-        if np.abs(T - before).max() < _SETTLED:
+        if np.abs(T - before).max() < _CONVERGED:
             break
     p = decode.class_probabilities(q, T)
     misfits = np.abs(q - p @ T).sum(axis=1)
     return _Fit(T, p, misfits, np.bincount(p.argmax(axis=1), minlength=len(T)))
 
 
-def _surest(q: FloatArray, p: FloatArray, share: float) -> list[IntArray]:
-    """Return for each corner the rows that it explains best."""
+def _most_certain(q: FloatArray, p: FloatArray, share: float) -> list[IntArray]:
+    """Return for each corner the share of its rows that it explains best."""
     nearest = p.argmax(axis=1)
-    found = []
+    certain = []
     for y in range(q.shape[1]):
         rows = np.flatnonzero(nearest == y)
         order = np.argsort(-p[rows, y], kind="stable")
-        found.append(rows[order[: math.ceil(share * len(rows))]])
-    return found
+        certain.append(rows[order[: math.ceil(share * len(rows))]])
+    return certain
 
 
 def _smallest_volume(q: FloatArray, T: FloatArray, volume: float) -> FloatArray:
     """Minimise mean KL(q, pT) + volume · ½ log det(TTᵀ + δI) over T, with the best p for each T.
 
     ½ log det TTᵀ is the logarithm of the volume that the rows of T span (Li et al. 2021). It has
-    no lower bound, so a direction that noise hides would be squeezed to nothing; δ, the square of
-    the small singular values of uniform T, stops that. Rows are a softmax off the diagonal, and
-    what the diagonal takes stays below 1/K: labels are wrong less often than by guessing. By the
-    envelope theorem the gradient needs no derivative of p. The better of two starts is kept: T,
-    and half-way from there to uniform.
+    no lower bound, so a direction hidden by noise would shrink to nothing; δ, the square of the
+    small singular values of uniform T, prevents this. The entries of a row off the diagonal are a
+    softmax, and the diagonal stays below 1/K: labels are wrong less often than random ones. By the
+    envelope theorem the gradient needs no derivative of p. There are two starts, T and the mean of
+    T and uniform, and the better result is returned.
     """
     n_rows, n = q.shape
     off = ~np.eye(n, dtype=bool)
@@ -354,11 +360,11 @@ def _smallest_volume(q: FloatArray, T: FloatArray, volume: float) -> FloatArray:
         size = float(np.linalg.slogdet(gram)[1]) / 2
         return float(misfit) + volume * size, np.concatenate(gradient)
 
-    found = []
+    results = []
     for start in (T, (T + transition.uniform(n)) / 2):
         diagonal = special.logit(np.clip(np.diag(start) * n, 0.01, 0.9))
         others = np.log(np.maximum(start[off], _SMALLEST_ENTRY))
-        found.append(
+        results.append(
             optimize.minimize(
                 loss,
                 np.concatenate([diagonal, others]),
@@ -367,4 +373,4 @@ def _smallest_volume(q: FloatArray, T: FloatArray, volume: float) -> FloatArray:
                 options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6},
             )
         )
-    return matrix(min(found, key=lambda result: result.fun).x)[0]
+    return matrix(min(results, key=lambda result: result.fun).x)[0]

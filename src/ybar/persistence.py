@@ -1,8 +1,8 @@
-"""Save and load fitted classifiers without pickle (with skops).
+"""Save and load fitted classifiers without pickle, by way of skops.
 
-A file is one line of text, ``ybar-model <format> <bytes> <sha256>``, and then what skops wrote: a
-zip of JSON and plain arrays. The sum is checked before anything is read, and only types on a list
-are ever made from the file.
+A file is one line of text, ``ybar-model <format> <bytes> <sha256>``, followed by the output of
+skops: a zip of JSON and plain arrays. The sha256 is checked before anything is read, and only
+objects of listed types are created from the file.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _MAGIC = b"ybar-model"
 _FORMAT = 1
 _LONGEST_HEADER = 200
 
-# What our classifiers and scikit-learn's usual bases are made of, beyond the types that skops
-# trusts by itself: containers of numbers and settings, none of which runs code of the file.
+# Types in our classifiers and in scikit-learn's usual base estimators that skops does not trust by
+# itself: containers of numbers and settings, none of which runs code from the file.
 _TRUSTED = (
     "builtins.range",
     "numpy.dtype",
@@ -65,13 +65,13 @@ _TRUSTED = (
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted classifier to a file, whole or not at all.
+    """Write a fitted classifier to a file.
 
     Parameters
     ----------
     model : fitted classifier, or a pipeline or search that holds one
     path : str or path
-        A file there is replaced, at once and only when the new one is complete.
+        An existing file is replaced only when the new one is complete.
 
     Examples
     --------
@@ -100,19 +100,19 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             payload = io.dumps(model)
     except Exception as err:
         raise ValueError(
-            f"model must be made of plain settings and arrays to be saved; got one that is not "
+            f"model must hold only plain settings and arrays to be saved; got other objects "
             f"({type(err).__name__}: {err}). Generators as cv=, for example, cannot be saved"
         ) from err
     unknown = sorted(set(io.get_untrusted_types(data=payload)) - set(_TRUSTED))
     nameless = [name for name in unknown if "<" in name]
     if nameless:
         raise ValueError(
-            "model must be made of things that can be imported again; got "
-            f"{', '.join(nameless)}. Define such functions at the top level of a module"
+            "model must hold only functions and classes that can be imported; got "
+            f"{', '.join(nameless)}. Define them at the top level of a module"
         )
     if unknown:
         warnings.warn(
-            f"to load this model, name what it holds: ybar.load(path, trusted={unknown})",
+            f"to load this model, pass the types it holds: ybar.load(path, trusted={unknown})",
             UserWarning,
             stacklevel=2,
         )
@@ -132,8 +132,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     path : str or path
     trusted : sequence of str
         Names of further types that the file may hold, such as
-        ``"lightgbm.sklearn.LGBMClassifier"``: only for files whose origin you trust. ybar's own
-        and what scikit-learn's usual classifiers are made of need no naming.
+        ``"lightgbm.sklearn.LGBMClassifier"``, only for files whose origin you trust. The types of
+        ybar and of scikit-learn's usual classifiers need not be named.
 
     Returns
     -------
@@ -142,13 +142,13 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     Raises
     ------
     ValueError
-        The file is no model of ybar, is damaged, comes from a newer ybar, or holds types that
-        are not trusted. Nothing in it has been run.
+        If the file is not a model of ybar, is damaged, comes from a newer ybar, or holds types that
+        are not trusted. No code from the file has been run.
 
     Notes
     -----
-    The sum guards against damage, the list of types against code. Neither guards against wrong
-    numbers: a file made by an enemy can hold a model that misleads, or trees that crash.
+    The sha256 protects against damage, the list of types against foreign code. Neither protects
+    against wrong numbers: a malicious file can hold a model that misleads, or trees that crash.
     """
     io = require("skops.io", "persistence", "ybar.load")
     source = as_path(path)
@@ -159,10 +159,10 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         )
     payload = _payload(source)
     try:
-        found = set(io.get_untrusted_types(data=payload))
+        types = set(io.get_untrusted_types(data=payload))
     except Exception as err:
         raise _unreadable(source, err) from err
-    unknown = sorted(found - set(_TRUSTED) - set(trusted))
+    unknown = sorted(types - set(_TRUSTED) - set(trusted))
     if unknown:
         raise ValueError(
             f"{source} holds types that are not trusted: {', '.join(unknown)}. If you trust "
@@ -174,7 +174,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         raise _unreadable(source, err) from err
     if not isinstance(model, BaseEstimator):
         raise ValueError(
-            f"{source} holds a {type(model).__name__}, not a classifier. Give the path of a file "
+            f"{source} holds a {type(model).__name__}, not a classifier. Pass the path of a file "
             "that ybar.save wrote"
         )
     return model
@@ -188,7 +188,7 @@ def _unreadable(source: Path, err: Exception) -> ValueError:
 
 
 def _payload(source: Path) -> bytes:
-    """Return what skops wrote, after its sum has been checked."""
+    """Return the output of skops in a file, after checking its length and sha256."""
     if not source.is_file():
         what = "is a folder" if source.is_dir() else "does not exist"
         raise FileNotFoundError(
@@ -199,7 +199,7 @@ def _payload(source: Path) -> bytes:
         words = header.split()
         if len(words) < 2 or words[0] != _MAGIC or not words[1].isdigit():
             raise ValueError(
-                f"{source} is not a model file of ybar. Give the path of a file that ybar.save "
+                f"{source} is not a model file of ybar. Pass the path of a file that ybar.save "
                 "wrote"
             )
         if int(words[1]) > _FORMAT:
@@ -210,7 +210,7 @@ def _payload(source: Path) -> bytes:
         payload = file.read()
     if header != _header(payload):
         raise ValueError(
-            f"{source} is damaged: its length or sha256 is not what its first line says. Copy it "
-            "again or save the model anew"
+            f"{source} is damaged: its length or sha256 differs from its first line. Copy it "
+            "again or save the model again"
         )
     return payload

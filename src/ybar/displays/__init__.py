@@ -1,7 +1,12 @@
-"""Plot a transition matrix, how single examples are decoded, and confusion matrices.
+"""Plots in the manner of scikit-learn: ``SomethingDisplay.from_estimator(...)`` and ``.plot(ax=)``.
 
-A confusion matrix needs no true labels: complementary labels and T give an unbiased estimate of it.
-Everything can be read without colour; names of classes are drawn as they are, never as formulas.
+- `TransitionDisplay`: a transition matrix as a heat map.
+- `DecoderDisplay`: why single examples are decoded to their classes.
+- `ConfusionDisplay`: a confusion matrix. It needs no true labels: complementary labels and T yield
+  an unbiased estimate.
+- `TrainingCurveDisplay`: the loss and the held-out criterion of each epoch of a network.
+
+All plots can be read without colour, and class names are drawn as they are, never as formulas.
 """
 
 from .confusion import ConfusionDisplay

@@ -1,4 +1,4 @@
-"""Confusion matrices, with true labels or without."""
+"""Plot confusion matrices, with true labels or without."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .inputs import all_classes, class_names, codes_of
 class ConfusionDisplay:
     """The confusion matrix, with true labels or without: the share of (true, predicted) pairs.
 
-    Make one with `from_true` or `from_estimator` where true labels are known, and with
-    `from_complementary` or `from_estimator_complementary` where only complementary ones are.
-    Shares are of all rows, in per cent, and sum to 100; they are written in the cells up to 12
-    classes, if they fit.
+    Create one with `from_true` or `from_estimator` if true labels are known, or with
+    `from_complementary` or `from_estimator_complementary` if only complementary labels are. Cells
+    are shares of all rows in per cent and sum to 100. For up to 12 classes the shares are written
+    in the cells if they fit.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ class ConfusionDisplay:
         Parameters
         ----------
         y_comp : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels that the predictions were not fitted to. Several labels a row
-            must each follow T, and be no more for some classes than for others.
+            Complementary labels that the predictions were not fitted to. If rows have several
+            labels, each must follow T, and their number must not depend on the class.
         y_pred : array-like of shape (N,)
             Predicted classes.
         T : array-like of shape (K, K)

@@ -1,4 +1,4 @@
-"""Why a decoder takes the class it takes."""
+"""Plot why a decoder chooses a class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..utils.typing import AnyArray, FloatArray, IntArray
 from .drawing import AS_IT_IS, drawn_names, longest_line, new_axes, tick_places
 from .inputs import class_names, codes_of, one_or_few
 
-# Okabe and Ito's colours, which the colour-blind tell apart; greys differ in lightness too.
+# Okabe and Ito's colours, safe for colour-blind readers; they differ in lightness too.
 _CHOSEN, _TRUE, _OTHER = "#0072B2", "#D55E00", "0.82"
 _MOST_NAMED = 30  # bars
 _MEASURES = {
@@ -27,12 +27,12 @@ _MEASURES = {
 
 
 class DecoderDisplay:
-    """Why the decoder takes the class it takes, for one example or a few.
+    """Why the decoder chooses the class of one or a few examples.
 
-    Make one with `from_estimator` or `from_probabilities`. Each example has two panels: on the
-    left q, with the row of T of the decoded class (and of the true one, where it differs) as
-    markers; on the right what the decoder compares, the distance of q to every row of T or the p
-    of every class, with the winner dark.
+    Create one with `from_estimator` or `from_probabilities`. Each example has two panels. The left
+    panel shows q as bars, and as markers the row of T of the decoded class (and of the true class,
+    if it differs). The right panel shows what the decoder compares: the distance of q to every row
+    of T, or the p of every class, with the decoded class dark.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class DecoderDisplay:
     decoder : {"l1", "l2", "max", "likelihood"} or callable
         See `ybar.decode.decode`.
     p : array-like of shape (N, K), optional
-        A network's own class probabilities, which decide instead of the decoder.
+        The class probabilities of a network, which are decoded instead of q.
     classes : array-like of shape (K,), optional
         Names of the classes in the order of the rows of T; by default 0..K-1.
     y_true : array-like of shape (N,), optional
@@ -51,12 +51,12 @@ class DecoderDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        The place of all panels.
+        The axes in whose place the panels are.
     axes_ : ndarray of matplotlib Axes of shape (N, 2)
         The panels.
     figure_ : matplotlib Figure
     scores_ : ndarray of shape (N, K)
-        What the decoder compares: distances, the smallest of which wins, or p, the largest.
+        What the decoder compares: distances, of which the smallest wins, or p, the largest.
     decoded_ : ndarray of shape (N,)
         The class of each example.
 
@@ -109,7 +109,7 @@ class DecoderDisplay:
         y_true : array-like of shape (N,), optional
             Their true classes.
         ax : matplotlib Axes, optional
-            Whose place the panels take; by default a new figure.
+            Replaced by the panels; by default a new figure.
 
         Returns
         -------
@@ -118,12 +118,12 @@ class DecoderDisplay:
         fitted, X = last_step(classifier, X, name="classifier")
         q = fitted.predict_complementary_proba(X)
         decoder = fitted.decoder_ if fitted.decoder is None else fitted.decoder
-        own = decoder == "max" and getattr(fitted, "estimates_", "q") == "p"
+        own_p = decoder == "max" and getattr(fitted, "estimates_", "q") == "p"
         return cls(
             q,
             fitted.transition_,
             decoder=decoder,
-            p=fitted.predict_proba(X) if own else None,
+            p=fitted.predict_proba(X) if own_p else None,
             classes=fitted.classes_,
             y_true=y_true,
         ).plot(ax)
@@ -149,7 +149,7 @@ class DecoderDisplay:
         classes : array-like of shape (K,), optional
         y_true : array-like of shape (N,), optional
         ax : matplotlib Axes, optional
-            Whose place the panels take; by default a new figure.
+            Replaced by the panels; by default a new figure.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class DecoderDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Whose place the panels take; by default a new figure.
+            Replaced by the panels; by default a new figure.
         """
         T = transition.check(self.T)
         decode.check_method(self.decoder, name="decoder")
@@ -180,8 +180,8 @@ class DecoderDisplay:
         place = ax.get_subplotspec()
         if place is None:
             raise ValueError(
-                "ax must be in a grid, since two panels an example take its place; got one from "
-                "add_axes. Make it with subplots"
+                "ax must be in a grid, since two panels per example replace it; got one from "
+                "add_axes. Create it with subplots"
             )
         ax.set_axis_off()
         self.ax_, self.figure_ = ax, ax.figure
@@ -214,7 +214,7 @@ class DecoderDisplay:
             return _Decision(p, p.argmax(axis=1), False, "p, the network's own")
         if self.decoder == "max":
             p = q @ decode.inverse(T, stacklevel=5)
-            # As `decode` does, so that ties go the same way.
+            # As in `decode`, so that ties are resolved in the same way.
             decoded = q.argmin(axis=1) if transition.is_uniform(T) else p.argmax(axis=1)
             return _Decision(p, decoded, False, _MEASURES["max"])
         decoded = decode.decode(q, T, self.decoder)

@@ -30,7 +30,7 @@ _OTHER_STYLES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 
 class TrainingCurveDisplay:
     """The training loss and the held-out criterion of each epoch.
 
-    Make one with `from_estimator` or `from_history`.
+    Create one with `from_estimator` or `from_history`.
 
     Parameters
     ----------
@@ -40,18 +40,18 @@ class TrainingCurveDisplay:
     best_epoch : int, optional
         The epoch kept, from 1.
     criterion : {"scel", "ure"}
-        Where it is NaN or missing, as without validation, the loss is plotted alone.
+        If it is NaN or missing, as without validation, only the loss is plotted.
     same_scale : bool
         Whether the loss shares the axis of the criterion, or has its own on the right.
     histories : dict of histories, optional
-        Those of several learning rates: the criterion of each is plotted, `history` marking the
-        one kept.
+        Histories by learning rate. The criterion of each is plotted, and the line of `history`, the
+        one selected, is thicker.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     loss_ax_ : matplotlib Axes or None
-        Where the loss is: ``ax_``, or a second axis on its right; None if it is not plotted.
+        The axes of the loss: ``ax_``, or a second axis on its right; None if it is not plotted.
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         The criterion and the loss; of several learning rates, a line for each.
@@ -184,7 +184,7 @@ class TrainingCurveDisplay:
             )
 
     def _legend(self, handles: list[Any]) -> None:
-        # Room is made above the curves: among them it would hide one, and knows one axis only.
+        # The legend gets room above the curves: among them it would hide curves of the other axis.
         room = 0.04 + 0.07 * math.ceil(len(handles) / 2)
         for ax in {self.ax_, self.loss_ax_ or self.ax_}:
             bottom, top = ax.get_ylim()

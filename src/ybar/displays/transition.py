@@ -1,4 +1,4 @@
-"""A transition matrix as a heat map."""
+"""Plot a transition matrix as a heat map."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .inputs import class_names
 class TransitionDisplay:
     """A heat map of T: a row for each true class, a column for each complementary label.
 
-    Make one with `from_matrix`, `from_estimator` or `from_labels`. Up to 12 classes the
-    probabilities are written in the cells, if they fit; the diagonal, wrong labels, is framed.
+    Create one with `from_matrix`, `from_estimator` or `from_labels`. For up to 12 classes the
+    probabilities are written in the cells if they fit. The diagonal (wrong labels) is framed.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class TransitionDisplay:
         *,
         ax: Any = None,
     ) -> Self:
-        """Plot the T that `ybar.transition.estimate` finds in rows with both kinds of label.
+        """Plot the T that `ybar.transition.estimate` estimates from rows with both kinds of label.
 
         Parameters
         ----------

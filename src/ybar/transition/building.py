@@ -20,12 +20,12 @@ STRONG_MASSES = (0.75, 0.24, 0.01)
 def biased(
     n_classes: int, masses: Sequence[float] = WEAK_MASSES, random_state: Seed = None
 ) -> FloatArray:
-    """Return a T whose rows give three (or more) random parts of the other classes their masses.
+    """Return a T in which random parts of the other classes share fixed masses.
 
-    Each row's other classes are put in random order and cut into ``len(masses)`` parts of equal
-    size; part i shares ``masses[i]`` evenly. Where K-1 is not a multiple of the number of parts,
-    a class on the border of two parts takes its share of both, so that the shape is the same for
-    every K ≥ 2 and the rows always sum to 1.
+    In each row the other classes are put in random order and cut into ``len(masses)`` parts of
+    equal size, and part i shares ``masses[i]`` evenly. If K-1 is not a multiple of the number of
+    parts, a class on the border of two parts belongs to both in proportion, so the rows sum to 1
+    for every K ≥ 2.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def biased(
     masses : sequence of float
         Masses of the parts, none negative, summing to 1.
     random_state : int, Generator, RandomState or None
-        Each row is cut anew.
+        Each row has its own order.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def biased(
     good = mass.ndim == 1 and mass.size > 0 and np.isfinite(mass).all() and (mass >= 0).all()
     if not good or abs(mass.sum() - 1) > 1e-9:
         raise ValueError(f"{rule}; got {checks.shown(masses)}")
-    # In units of 1/((K-1)·parts) of the other classes, what a class and a part have in common.
+    # Overlap of each class with each part, in units of 1/((K-1)·parts) of the other classes.
     class_end = mass.size * np.arange(1, n)[:, None]
     part_end = (n - 1) * np.arange(1, mass.size + 1)
     common = np.minimum(class_end, part_end) - np.maximum(class_end - mass.size, part_end - (n - 1))
@@ -104,11 +104,11 @@ def with_uniform_noise(T: ArrayLike, level: float) -> FloatArray:
 
 
 def from_menus(menus: ArrayLike) -> FloatArray:
-    """Return the T of menus of two classes: "the first of these that it is not".
+    """Return the T of menus of two classes: "name the first of these that the example is not".
 
-    The menu (a, b) gives the label a, unless the class is a: then b. Menus are drawn without
-    knowing the class. With π[k] the share of menus that begin with k, and shares s,
-    ``T[y, k] = π[k] + s[y, k]`` for k ≠ y. (Of longer menus only the first two classes matter.)
+    The label of the menu (a, b) is a, or b if the class is a. Menus are drawn without knowing the
+    class. With s[a, b] the share of the menu (a, b) and π[k] the share of menus that begin with k,
+    ``T[y, k] = π[k] + s[y, k]`` for k ≠ y. Of longer menus only the first two classes matter.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def from_menus(menus: ArrayLike) -> FloatArray:
     if np.diag(array).any() or not array.any():
         came = f"{np.diag(array).max():g} on it" if array.any() else "only zeros"
         raise ValueError(
-            "menus must be above 0 somewhere, but not on the diagonal: a menu has two different "
-            f"classes; got {came}"
+            "menus must have entries above 0, but none on the diagonal, since a menu has two "
+            f"different classes; got {came}"
         )
     shares = array / array.sum()
     T = shares.sum(axis=1) + shares

@@ -1,7 +1,4 @@
-"""Transition matrices from counts: of classes with their complementary labels, yours or published.
-
-`ybar.transition` shows these functions as its own.
-"""
+"""Estimate transition matrices from counts of classes with their complementary labels."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
 ANNOTATORS = ("clcifar10", "clcifar20")
 _JEFFREYS = 0.5
-_LEAST_SMOOTHING = 1e-6  # below, the quantiles of a Beta distribution are no numbers
+_LEAST_SMOOTHING = 1e-6  # below this the quantiles of a Beta distribution are NaN
 
 
 def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
@@ -34,7 +31,7 @@ def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
     counts : array-like of shape (K, K)
         ``counts[y, k]`` is how often an example of class y was said not to be k.
     smoothing : float
-        0 keeps zeros; a row without any count then is an error.
+        Pseudo-counts for each cell. 0 keeps zeros, and a row without any count is an error.
 
     Returns
     -------
@@ -74,13 +71,13 @@ def estimate(
     y_true : array-like of shape (N,)
         Ordinary labels.
     y_comp : array-like of shape (N,), or boolean array of shape (N, K)
-        Complementary labels: one a row, or several.
+        Complementary labels: one per row, or several.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. By default the sorted values of `y_true` and
-        `y_comp` together; for several labels a row as in `ybar.labels.encode`.
+        `y_comp` together; for several labels per row as in `ybar.labels.encode`.
     smoothing : float, optional
-        Pseudo-counts for each cell; by default 1/K, so that the prior of a row weighs one label,
-        and a class without any row is warned of.
+        Pseudo-counts for each cell. By default 1/K: the prior of a row is worth one label, and
+        classes without any row cause a warning.
 
     Returns
     -------
@@ -100,8 +97,8 @@ def estimate(
         if len(without):
             warnings.warn(
                 f"y_true has no row of {len(without)} of the {len(counts)} classes, first of "
-                f"number {without[0]} (from 0): their rows of T are guessed, 1/K each. Get both "
-                "labels for a few rows of each class, or pass smoothing= to accept it",
+                f"class {without[0]} (from 0); all entries of their rows of T are set to 1/K. "
+                "Collect both labels for a few rows of each class, or pass smoothing=",
                 stacklevel=2,
             )
     return from_counts(counts, smoothing)
@@ -115,12 +112,12 @@ def credible_intervals(
     smoothing: float | None = None,
     level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return between what bounds each entry of T lies, given rows with both labels.
+    """Return a credible interval for each entry of T, from rows with both labels.
 
-    The posterior of each entry: Beta(a[k], Σa - a[k]), a being a row's counts plus `smoothing`. The
-    intervals have equal tails and hold for one entry at a time; where an entry has no count they
-    begin at 0, where it has all counts of its row they end at 1. The prior of `estimate`, 1/K for
-    each entry, would take those without a count to be hardly above 0.
+    The posterior of an entry is Beta(a[k], Σa - a[k]), where a is the row of counts plus
+    `smoothing`. Each interval has equal tails and holds for one entry at a time. It begins at 0 if
+    the entry has no count, and ends at 1 if the entry has all counts of its row. The default prior
+    is wider than that of `estimate`, under which entries without a count would be nearly 0.
 
     Parameters
     ----------
@@ -129,7 +126,7 @@ def credible_intervals(
     smoothing : float, optional
         Pseudo-counts for each cell, at least 1e-6; by default 0.5 (Jeffreys' prior).
     level : float
-        Probability that an entry lies in its interval.
+        Posterior probability that an entry lies in its interval, between 0 and 1.
 
     Returns
     -------
@@ -166,18 +163,18 @@ def credible_intervals(
 
 
 def annotators(name: str) -> FloatArray:
-    """Return the T of people who were asked for complementary labels.
+    """Return the T of human annotators who were asked for complementary labels.
 
-    Counted in CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated Datasets for
-    Complementary-Label Learning", arXiv 2305.08295 (MIT licence). People err: the diagonals are
-    not 0 but 0.04 and 0.03 on average. The counts and the names of the classes are in
+    The counts are from CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated Datasets for
+    Complementary-Label Learning", arXiv 2305.08295 (MIT licence). Annotators make mistakes: the
+    diagonals are 0.04 and 0.03 on average. The counts and the names of the classes are in
     ``ybar/transition/annotators/*.csv``.
 
     Parameters
     ----------
     name : {"clcifar10", "clcifar20"}
-        - "clcifar10": the classes of CIFAR-10 in their usual order; 5,000 labels a class (which of
-          the three labels of an image they are is not stated by their source);
+        - "clcifar10": the classes of CIFAR-10 in their usual order; 5,000 labels per class, one
+          of the three labels of each image (the source does not say which);
         - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images.
 
     Returns
@@ -187,7 +184,7 @@ def annotators(name: str) -> FloatArray:
     Examples
     --------
     >>> from ybar import transition
-    >>> transition.annotators("clcifar10")[3].round(3)  # of cats, "not a dog" is said in 5%
+    >>> transition.annotators("clcifar10")[3].round(3)  # for cats, 5% of the labels are "not a dog"
     array([0.16 , 0.173, 0.081, 0.039, 0.059, 0.053, 0.069, 0.088, 0.124,
            0.153])
     """
@@ -210,17 +207,17 @@ def _annotator_file(name: str) -> list[str]:
 
 
 def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> FloatArray:
-    """Return how often each class was given each complementary label."""
-    given = checks.label_array(y_true, "y_true must hold one label a row")
-    if len(given) == 0:
+    """Return how often each class has each complementary label."""
+    column = checks.label_array(y_true, "y_true must hold one label per row")
+    if len(column) == 0:
         raise ValueError("y_true must hold at least one label; got none")
-    given = checks.label_column(given, "y_true")
+    column = checks.label_column(column, "y_true")
     comp = checks.label_array(
-        y_comp, "y_comp must hold one complementary label a row, or be a boolean array (N, K)"
+        y_comp, "y_comp must hold one complementary label per row, or be a boolean array (N, K)"
     )
     if classes is None and (comp.ndim == 1 or comp.shape[1:] == (1,)):
-        # All classes of both together; each is encoded alone first, to word errors of its own.
-        kinds = [np.unique(given), encode(y_comp, name="y_comp")[1]]
+        # The classes of both together; each is encoded alone first, so that errors name it.
+        kinds = [np.unique(column), encode(y_comp, name="y_comp")[1]]
         if len({names.dtype.kind in "OUT" for names in kinds}) > 1:
             raise ValueError(
                 "y_true and y_comp must hold labels of one kind; got "
@@ -233,7 +230,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
                 f"{checks.shown(classes[0])}. Name all with classes="
             )
     comp, names = encode(y_comp, classes, name="y_comp")
-    true, _ = encode(given, names, name="y_true")
+    true, _ = encode(column, names, name="y_true")
     checks.same_length("y_true", len(true), "y_comp", len(comp))
     rows, k = pairs(comp, len(names))
     counts = np.zeros((len(names), len(names)))
@@ -242,7 +239,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
 
 
 def check_counts(values: ArrayLike, name: str) -> FloatArray:
-    """Return a K×K array of numbers, none negative."""
+    """Return counts as a new float64 array, K×K and without negative entries."""
     checks.same_names(values, name)
     array = checks.array_of_numbers(values, f"{name} must be a K×K array of numbers").astype(
         np.float64

@@ -1,4 +1,4 @@
-"""Describe a transition matrix: its distances between rows, its condition, its cost in labels."""
+"""Describe a transition matrix: distances between rows, condition, and how many labels it costs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _UNIFORM_TOLERANCE = 1e-9
 def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
     """Return the paper's γ: the smallest distance between two rows of T.
 
-    Decoding tells classes apart by their rows: the larger γ, the more a label is worth; at γ = 0
-    two classes cannot be told apart at all.
+    Decoders distinguish classes by the rows of T: the larger γ, the more a label is worth. At γ = 0
+    two classes have the same row, and no number of labels distinguishes them.
 
     Parameters
     ----------
@@ -62,22 +62,23 @@ def condition_number(T: ArrayLike) -> float:
 
 
 def is_uniform(T: ArrayLike) -> bool:
-    """Tell whether T is the uniform matrix, to within 1e-9 an entry."""
+    """Return whether T is the uniform matrix, to within 1e-9 per entry."""
     array = check(T)
     return bool(np.abs(array - uniform(len(array))).max() <= _UNIFORM_TOLERANCE)
 
 
 def is_singular(T: ArrayLike) -> bool:
-    """Tell whether T has no usable inverse (its numerical rank is below K)."""
+    """Return whether T has no usable inverse (its numerical rank is below K)."""
     array = check(T)
     return bool(np.linalg.matrix_rank(array) < len(array))
 
 
 def labels_needed(T: FloatArray, error: float) -> int | None:
-    """Return how many labels of one class name it with at most this chance of error.
+    """Return how many labels identify any class with at most this probability of error, or None.
 
-    m labels of class y are more likely under another row j with a chance of at most BC(y, j)^m,
-    BC being the Bhattacharyya coefficient Σ_k √(T[y, k] T[j, k]); summed over the other classes.
+    The probability that m labels of class y are more likely under another row j is at most
+    BC(y, j)^m, where BC is the Bhattacharyya coefficient Σ_k √(T[y, k] T[j, k]). The bound is the
+    sum over the other classes.
     """
     roots = np.sqrt(T)
     overlap = roots @ roots.T
@@ -101,12 +102,13 @@ def labels_needed(T: FloatArray, error: float) -> int | None:
 
 
 def describe(T: ArrayLike) -> str:
-    """Return a short account of T: its kind, γ, its condition, and what labels buy under it.
+    """Return a short description of T: its kind, γ, its condition, and how many labels it costs.
 
-    "Labels a class" are complementary labels of examples that look alike: that many, drawn from
-    one row of T, are enough to name the row with the stated chance. That is Bhattacharyya's bound:
-    under uniform T nearly all of them are needed, under a strong T about half. A model that shares
-    strength between examples needs fewer of each, one whose classes overlap needs more.
+    "Labels to identify a class" are complementary labels of examples that look alike: so many
+    labels, drawn from one row of T, identify the row with the stated probability. The number is
+    Bhattacharyya's upper bound: under uniform T nearly all of these labels are needed, under a
+    strong T about half. A model that generalises between examples needs fewer labels per example; a
+    model of overlapping classes needs more.
 
     Examples
     --------
@@ -116,7 +118,7 @@ def describe(T: ArrayLike) -> str:
     gamma (smallest L1 distance of two rows): 0.2222
     condition number: 9
     share of wrong labels (diagonal): none
-    labels a class to tell it from the others: 39 for 90%, 58 for 99%, 78 for 99.9%
+    labels to identify a class: 39 for 90%, 58 for 99%, 78 for 99.9%
     """
     array = check(T)
     n = len(array)
@@ -146,11 +148,11 @@ def describe(T: ArrayLike) -> str:
     if None in needed.values():
         first, second = closest_rows(array)
         lines.append(
-            f"no number of labels tells class {first} from class {second}: their rows are the same"
+            f"no number of labels distinguishes classes {first} and {second}: their rows are equal"
         )
     else:
         amounts = ", ".join(f"{m:,} for {100 * (1 - e):g}%" for e, m in needed.items())
-        lines.append(f"labels a class to tell it from the others: {amounts}")
+        lines.append(f"labels to identify a class: {amounts}")
     return "\n".join(lines)
 
 

@@ -1,1 +1,1 @@
-"""Helpers without knowledge of the method: checks, files, text, random generators, types."""
+"""Helpers of no one area: checks, files, text, random generators, types."""

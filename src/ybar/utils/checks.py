@@ -1,4 +1,4 @@
-"""Checks that several modules share; each error is one line that shows what came."""
+"""Checks of arguments that several modules share; every error is one line that shows the value."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .typing import AnyArray, BoolArray, FloatArray
 
 
 def shown(value: Any, most: int = 60) -> str:
-    """Return a value as text of one short line, numpy's numbers as plain ones."""
+    """Return a value as one short line of text, with numpy's scalars as plain numbers."""
     text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def frame_names(values: Any, axis: str) -> list[Any] | None:
-    """Return the names of a data frame's columns or index, None for what has none.
+    """Return the names of a data frame's columns or index, or None if there are none.
 
-    Names that pandas made up itself, 0 to K-1, say nothing.
+    The default names of pandas, 0 to K-1, do not count as names.
     """
     names = getattr(values, axis, None)
     if names is None or not hasattr(values, "shape"):
@@ -36,13 +36,13 @@ def frame_names(values: Any, axis: str) -> list[Any] | None:
 def named_as(
     values: Any, classes: AnyArray, name: str, axes: Sequence[str] = ("index", "columns")
 ) -> None:
-    """Refuse a data frame whose names along these axes are not the classes in their order."""
+    """Raise `ValueError` if a data frame names other things than the classes, in their order."""
     for axis in axes:
-        names, wanted = frame_names(values, axis), classes.tolist()
-        given: Any = getattr(values, axis, None)
-        if names is None and type(given).__name__ == "Index" and set(given) == set(wanted):
-            names = list(given)  # 0 to K-1 as classes are: pandas would have made up a RangeIndex
-        if names is not None and names != wanted:
+        names, expected = frame_names(values, axis), classes.tolist()
+        index: Any = getattr(values, axis, None)
+        if names is None and type(index).__name__ == "Index" and set(index) == set(expected):
+            names = list(index)  # an Index, not the default RangeIndex: 0 to K-1 are class names
+        if names is not None and names != expected:
             raise ValueError(
                 f"{name} must have its {axis} named and ordered as classes, "
                 f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, pass classes= in its "
@@ -51,7 +51,7 @@ def named_as(
 
 
 def same_names(values: Any, name: str) -> None:
-    """Refuse a data frame whose rows are named otherwise than its columns."""
+    """Raise `ValueError` if the rows and the columns of a data frame have different names."""
     index, columns = frame_names(values, "index"), frame_names(values, "columns")
     if index is not None and columns is not None and index != columns:
         raise ValueError(
@@ -70,7 +70,7 @@ def same_length(name: str, n_rows: int, other: str, n_others: int) -> None:
 
 
 def array_of_numbers(values: Any, rule: str) -> AnyArray:
-    """Return an array of real numbers, or refuse with the rule and what came."""
+    """Return an array of real numbers, or raise `ValueError` with the rule and the value."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -87,7 +87,7 @@ def array_of_numbers(values: Any, rule: str) -> AnyArray:
 def number(
     value: Any, name: str, allowed: str, low: float = -math.inf, high: float = math.inf
 ) -> float:
-    """Return a finite number from low to high; booleans are none."""
+    """Return a finite number from low to high; booleans are not numbers here."""
     real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     if not real or not math.isfinite(value) or not low <= value <= high:
         raise ValueError(f"{name} must be {allowed}; got {shown(value)}")
@@ -95,7 +95,7 @@ def number(
 
 
 def whole_number(value: Any, name: str, low: int) -> int:
-    """Return an int of at least low."""
+    """Return an int of at least low; booleans are not numbers here."""
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not integral or value < low:
         raise ValueError(f"{name} must be an int of at least {low}; got {shown(value)}")
@@ -103,7 +103,7 @@ def whole_number(value: Any, name: str, low: int) -> int:
 
 
 def n_jobs(value: Any) -> None:
-    """Refuse what is not None or a number of jobs as joblib counts them."""
+    """Raise `ValueError` unless a value is None or a number of jobs in the sense of joblib."""
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if value is not None and (not integral or value == 0):
         raise ValueError(
@@ -114,11 +114,11 @@ def n_jobs(value: Any) -> None:
 def label_array(values: Any, rule: str, meaning: str = "is ruled out") -> AnyArray:
     """Return labels as an array of one or two dimensions.
 
-    `meaning` is what True says of a class where they are a boolean array.
+    `meaning` completes the sentence "True where a class …" in the advice to pass a boolean array.
     """
     if hasattr(values, "log_table"):
         raise ValueError(
-            f"{rule}; got Evidence. Pass its labels, evidence.labels(), where it has no others"
+            f"{rule}; got Evidence. If it holds nothing but labels, pass evidence.labels()"
         )
     try:
         # numpy would turn a list of numbers and strings into strings, NaN into 'nan'.
@@ -128,7 +128,7 @@ def label_array(values: Any, rule: str, meaning: str = "is ruled out") -> AnyArr
             array = array.astype(np.str_)
     except ValueError:
         raise ValueError(
-            f"{rule}; got rows that differ in length. Make a boolean array of them, True where a "
+            f"{rule}; got rows that differ in length. Pass a boolean array instead, True where a "
             f"class {meaning}"
         ) from None
     if array.ndim not in (1, 2):
@@ -138,13 +138,13 @@ def label_array(values: Any, rule: str, meaning: str = "is ruled out") -> AnyArr
 
 
 def label_column(array: AnyArray, name: str, *, several: bool = False) -> AnyArray:
-    """Return one label a row, of one kind, none missing, none continuous.
+    """Return one label per row, all of one kind, none missing, none continuous.
 
-    `several` tells whether a boolean array of more labels a row would do too.
+    `several` is whether the caller also accepts a boolean array with several labels per row.
     """
     if array.dtype.kind == "c" or (array.ndim == 2 and array.shape[1] != 1):
         raise ValueError(
-            f"{name} must hold one label a row; got {array.dtype} of shape {array.shape}"
+            f"{name} must hold one label per row; got {array.dtype} of shape {array.shape}"
             + (". Complex data not supported" if array.dtype.kind == "c" else "")
         )
     column = column_or_1d(array, warn=True)
@@ -158,7 +158,7 @@ def label_column(array: AnyArray, name: str, *, several: bool = False) -> AnyArr
         )
     one_kind(column, f"{name} must hold class names of one kind")
     if column.dtype == object and all(type(value) is int for value in column.tolist()):
-        column = np.array(column.tolist())  # as pandas has them once there was a gap
+        column = np.array(column.tolist())  # pandas makes them objects if a value was missing once
     if column.dtype.kind == "f" and (column % 1 != 0).any():
         row = int(np.argmax(column % 1 != 0))
         raise ValueError(
@@ -176,7 +176,7 @@ def label_column(array: AnyArray, name: str, *, several: bool = False) -> AnyArr
 
 
 def one_kind(values: AnyArray, rule: str) -> None:
-    """Refuse bytes, and a mixture of strings and other things, which have no order."""
+    """Raise `ValueError` for bytes, and for mixtures of strings with values of another type."""
     kinds = {type(value).__name__ for value in values.tolist()} if values.dtype == object else set()
     if values.dtype.kind == "S" or "bytes" in kinds:
         raise ValueError(f"{rule}, numbers or strings; got bytes. Convert them with .astype(str)")
@@ -197,7 +197,7 @@ def _missing(column: AnyArray) -> BoolArray:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for none: None, NaN, infinity, or pandas' NA and NaT."""
+    """Return whether a value is missing: None, NaN, infinity, or the NA and NaT of pandas."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, str):
@@ -206,7 +206,7 @@ def is_missing(value: Any) -> bool:
 
 
 def mask(array: AnyArray, n_classes: int, name: str) -> None:
-    """Refuse a boolean array that is not (N, K), says nothing, or rules out all classes."""
+    """Raise `ValueError` if a boolean array is not (N, K), all False, or True in a whole row."""
     if array.shape[1] != n_classes or n_classes < 2:
         raise ValueError(
             f"{name} must have one column for each class (K = {max(n_classes, 2)}); "
@@ -226,7 +226,7 @@ def mask(array: AnyArray, n_classes: int, name: str) -> None:
 
 
 def weights(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Return weights as float64, one for each row."""
+    """Return weights as float64, one per row, none negative, not all zero."""
     array = array_of_numbers(sample_weight, "sample_weight must be numbers, one for each row")
     if array.shape != (n_rows,):
         raise ValueError(

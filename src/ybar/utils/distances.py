@@ -1,4 +1,4 @@
-"""Distances between rows: of q to T, and of the rows of T to one another."""
+"""Distances between rows: of q and T, and between the rows of T."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def pairwise(
 ) -> FloatArray:
     """Return the distance of every row of `a` to every row of `b`.
 
-    A callable takes two vectors. One that also works over the leading axes (sums with
-    ``axis=-1``) is called once for each row of `b`; otherwise it is called pair by pair.
+    A callable takes two vectors. If it also works over leading axes (sums with ``axis=-1``), it is
+    called once per row of `b`, otherwise once per pair.
     """
     if not callable(distance):
         try:
@@ -56,7 +56,10 @@ def _broadcasts(
     row: FloatArray,
     single: Callable[[FloatArray, FloatArray], float],
 ) -> bool:
-    """Try `distance` on a few rows at once; never as many rows as there are columns."""
+    """Return whether `distance` works on several rows at once, by a trial on two or three rows.
+
+    The trial never has as many rows as columns, or a sum over the wrong axis would go unnoticed.
+    """
     probe = a[: 2 if a.shape[1] != 2 else 3]
     if len(probe) in (0, a.shape[1]):
         return False

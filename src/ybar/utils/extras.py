@@ -1,4 +1,4 @@
-"""Import an optional dependency, or say which pip line brings it."""
+"""Import an optional dependency, or name the pip line that installs it."""
 
 import importlib
 import importlib.util
@@ -41,7 +41,7 @@ def require(module: str, extra: str, what: str) -> ModuleType:
 
 
 def expect(module: str, extra: str, what: str) -> None:
-    """Refuse as `require` does, without importing what is there."""
+    """Raise `ImportError` as `require` does if a module is missing, without importing it."""
     if importlib.util.find_spec(module) is None:
         raise _missing(module, extra, what)
 

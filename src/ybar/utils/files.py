@@ -1,4 +1,4 @@
-"""Write a file whole or not at all."""
+"""Check paths, read files with errors that name them, and write files whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .checks import shown
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path, or refuse what is none."""
+    """Return a path, or raise `TypeError`."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path must be a file's path; got {shown(path)}")
     return Path(path)
 
 
 def target_file(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """Return the path of a file to write: no folder, but in one that exists and lets us.
+    """Return the path of a file to write, after checking that its folder exists and is writable.
 
-    A link stays a link: it is what it leads to that is written. `name` is what the user knows the
-    path by.
+    For a symbolic link the path is that of its target, so the link stays. `name` is the argument or
+    option that the user set.
     """
     target = as_path(path)
     if target.is_symlink():
@@ -40,12 +40,12 @@ def target_file(path: str | os.PathLike[str], name: str = "path") -> Path:
 
 
 def _is_special(target: Path) -> bool:
-    """Tell whether a path is a pipe or a device, which must not be replaced by a file."""
+    """Return whether a path is a pipe or a device, which must not be replaced by a file."""
     return target.exists() and not target.is_file()
 
 
 def target_folder(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """Return the path of a folder to write to, which may have to be made first."""
+    """Return the path of a folder to write to, which need not exist yet."""
     folder = as_path(path)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
@@ -55,7 +55,7 @@ def target_folder(path: str | os.PathLike[str], name: str = "path") -> Path:
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder in which no file can be made."""
+    """Raise `OSError` if no file can be created in a folder."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -66,7 +66,7 @@ def check_writable(folder: Path) -> None:
 
 
 def write_whole(target: Path, *parts: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file whole, or leave what was there."""
     with whole_file(target) as file:
         for part in parts:
             file.write(part)
@@ -74,9 +74,9 @@ def write_whole(target: Path, *parts: bytes) -> None:
 
 @contextlib.contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside the target, and move it in place when it is complete.
+    """Open a temporary file beside the target, and move it into place when it is complete.
 
-    Into a pipe or a device it is written as it comes.
+    A pipe or a device is written to directly.
     """
     if _is_special(target):
         with target.open("wb") as file:

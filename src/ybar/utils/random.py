@@ -1,4 +1,4 @@
-"""One way from a user's ``random_state`` to a numpy Generator."""
+"""Turn a ``random_state`` of the user into a numpy Generator."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .typing import Seed
 def as_generator(random_state: Seed) -> Generator:
     """Return a Generator for `random_state`; the global random state is never touched.
 
-    A ``Generator`` is used as it is (and so advances), a ``RandomState`` seeds a new one (and
-    advances too), an int or a ``SeedSequence`` always gives the same stream, None a fresh one.
+    A ``Generator`` is returned as it is, so it advances. A ``RandomState`` seeds a new Generator
+    and advances too. An int or a ``SeedSequence`` always yields the same stream, None a new one.
     """
     if isinstance(random_state, Generator):
         return random_state

@@ -1,7 +1,7 @@
-"""Names that users give, made harmless where they are shown: each function for one place.
+"""Escape names from users' files for the place where they are shown, one function per place.
 
-Data sets, settings, methods and classes are named in files that may come from anyone. None of
-these names may move a cursor, run a formula, open a file or break a table.
+The names of data sets, settings, methods and classes may come from untrusted files. No name may
+move a cursor, run a formula, open a file or break a table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LATEX = {c: f"\\{c}" for c in "#$%&_{}"} | {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': "''",
-    # After the end of a row these would be read as its options.
+    # At the start of a row these would be read as options of the row before.
     "[": "{[}",
     "]": "{]}",
     "*": "{*}",
@@ -49,13 +49,13 @@ _DEVICES = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 
 
 def plain(s: str, keep: str = "") -> str:
-    r"""Return text for a terminal: what cannot be seen, or moves what can, is spelt out.
+    r"""Return text for a terminal, with escapes in place of invisible and control characters.
 
-    `keep` holds characters that may stay.
+    `keep` holds characters that stay as they are.
 
     Examples
     --------
-    >>> from ybar.utils import text as text
+    >>> from ybar.utils import text
     >>> print(text.plain("\x1b[31mred\u202e"))
     \x1b[31mred\u202e
     """
@@ -68,11 +68,11 @@ def plain(s: str, keep: str = "") -> str:
 
 
 def markdown(s: str) -> str:
-    r"""Return text for a line or a table's cell of Markdown.
+    r"""Return text for a line or a table cell of Markdown.
 
     Examples
     --------
-    >>> from ybar.utils import text as text
+    >>> from ybar.utils import text
     >>> print(text.markdown("a|b <c>"))
     a&#124;b &lt;c&gt;
     """
@@ -81,11 +81,11 @@ def markdown(s: str) -> str:
 
 
 def latex(s: str) -> str:
-    r"""Return text for LaTeX; letters that its fonts may lack are named by their code point.
+    r"""Return text for LaTeX, with code points in place of letters that its fonts may lack.
 
     Examples
     --------
-    >>> from ybar.utils import text as text
+    >>> from ybar.utils import text
     >>> print(text.latex(r"50% \input{x} 日"))
     50\% \textbackslash{}input\{x\} U+65E5
     """
@@ -99,11 +99,11 @@ def _latex_letter(c: str) -> str:
 
 
 def spreadsheet(s: str) -> str:
-    """Return text for a cell of a CSV file, which no spreadsheet takes for a formula.
+    """Return text for a cell of a CSV file that no spreadsheet interprets as a formula.
 
     Examples
     --------
-    >>> from ybar.utils import text as text
+    >>> from ybar.utils import text
     >>> text.spreadsheet("=1+1")
     "'=1+1"
     """
@@ -111,11 +111,11 @@ def spreadsheet(s: str) -> str:
 
 
 def from_spreadsheet(s: str) -> str:
-    """Return the text of which `spreadsheet` made a cell.
+    """Return the text from which `spreadsheet` made a cell.
 
     Examples
     --------
-    >>> from ybar.utils import text as text
+    >>> from ybar.utils import text
     >>> text.from_spreadsheet("'=1+1")
     '=1+1'
     """
@@ -123,13 +123,13 @@ def from_spreadsheet(s: str) -> str:
 
 
 def file_name(s: str) -> str:
-    """Return a name for a file, without its suffix, on any system.
+    """Return a file name without suffix that is valid on every system.
 
-    A text that is none as it is gets a mark of its own, so that two never share a file.
+    A text that is not a valid name itself gets a hash appended, so two texts never share a file.
 
     Examples
     --------
-    >>> from ybar.utils import text as text
+    >>> from ybar.utils import text
     >>> text.file_name("linear-clean")
     'linear-clean'
     >>> text.file_name("../../etc/passwd")
