@@ -1,7 +1,8 @@
-"""The transition matrix of a table: from a word, from a file, or estimated from true labels."""
+"""Transition matrices of users: from a word, from a file, or estimated from true labels."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ import numpy as np
 from .. import transition
 from ..transition.reading import Matrix, in_order, read_matrix
 from ..utils.checks import shown
+from ..utils.errors import input_errors
 from ..utils.typing import FloatArray
 from .files import DataError
 from .labels import NAME_CLASSES, ComplementaryLabels, as_names, check_columns, listed
 
 ESTIMATE = "estimate:"
+
+_ALLOWED = "the path of a CSV file, -, or uniform:K, weak:K or strong:K with a number of classes K"
 
 
 def read(path: str, option: str, allowed: str) -> Matrix:
@@ -23,6 +27,28 @@ def read(path: str, option: str, allowed: str) -> Matrix:
     if not Path(path).is_file():
         raise DataError(f"{option} must be {allowed}; got {shown(path)}, which is not a file")
     return read_matrix(path)
+
+
+def parse(spec: str) -> Matrix:
+    """Return the matrix of ``uniform:K``, ``weak:K[:SEED]``, ``strong:K[:SEED]`` or a CSV file.
+
+    ``-`` is CSV from standard input.
+    """
+    if spec == "-":
+        return read_matrix(sys.stdin, "standard input")
+    word, *numbers = spec.split(":")
+    if word not in ("uniform", "weak", "strong") or Path(spec).is_file():
+        return read(spec, "T", _ALLOWED)
+    most = 1 if word == "uniform" else 2
+    if not all(number.isdecimal() for number in numbers) or not 1 <= len(numbers) <= most:
+        form = "uniform:K" if word == "uniform" else f"{word}:K or {word}:K:SEED"
+        raise DataError(f"T must be {form} with a number of classes K; got {shown(spec)}")
+    n_classes, *seed = map(int, numbers)
+    with input_errors():
+        if word == "uniform":
+            return Matrix(transition.uniform(n_classes), None)
+        build = transition.weak if word == "weak" else transition.strong
+        return Matrix(build(n_classes, *(seed or [0])), None)
 
 
 def in_class_order(
@@ -71,3 +97,42 @@ def estimate(
     if absent:
         source += f"; no row has the true label {' or '.join(absent[:5])}, so its row is a guess"
     return T, source
+
+
+def summary(matrix: Matrix) -> dict[str, Any]:
+    """Return the properties of a matrix in values that JSON has."""
+    T = matrix.T
+    singular = transition.is_singular(T)
+    return {
+        "classes": names_of(matrix),
+        "gamma": transition.gamma(T),
+        "condition_number": None if singular else transition.condition_number(T),
+        "uniform": transition.is_uniform(T),
+        "singular": singular,
+        "wrong_labels": float(T.diagonal().mean()),
+        "T": T.tolist(),
+    }
+
+
+def compare(assumed: Matrix, true: Matrix) -> dict[str, Any]:
+    """Return how far a matrix is from the true one, in values that JSON has."""
+    classes = assumed.classes or names_of(true)
+    if len(assumed.T) != len(true.T):
+        raise DataError(
+            "both matrices must have the same number of classes; got "
+            f"{len(assumed.T)} and {len(true.T)}"
+        )
+    T = in_class_order(true, classes, "the second matrix")
+    entries = np.abs(assumed.T - T)
+    rows = entries.sum(axis=1)
+    epsilon, gamma = float(rows.max()), transition.gamma(T)
+    return {
+        "largest difference of a row (epsilon, L1)": round(epsilon, 6),
+        "class of that row": names_of(assumed)[int(rows.argmax())],
+        "mean difference of a row": round(float(rows.mean()), 6),
+        "largest difference of an entry": round(float(entries.max()), 6),
+        "gamma of the second": round(gamma, 6),
+        "2 epsilon / gamma, added to the bound of the error rate": (
+            round(2 * epsilon / gamma, 6) if gamma else None
+        ),
+    }
