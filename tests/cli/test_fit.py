@@ -222,3 +222,27 @@ def test_words_for_missing_values_among_numbers_are_missing_values(folder, gap):
     gaps = pd.read_csv("empty.csv").head(3).assign(length=gap)
     gaps.to_csv("gaps.csv", index=False)
     assert run("predict", "words.ybar", "gaps.csv").exit_code == 0
+
+
+def test_after_the_time_limit_no_candidate_starts(folder, monkeypatch):
+    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn"))
+    done = run("fit", "answers.csv", "--label", "not", "--time-limit", 1e-9, "--json")
+    assert done.exit_code == 1
+    assert not os.path.exists("model.ybar")
+
+
+def test_without_an_invertible_matrix_no_accuracy_is_estimated(folder):
+    half = np.full((3, 3), 1 / 3)
+    half[0] = [0, 0.5, 0.5]
+    pd.DataFrame(half, index=CLASSES, columns=CLASSES).to_csv("T.csv")
+    arguments = ["--label", "not", "--method", "logistic", "--transition", "T.csv"]
+    done = run("fit", "answers.csv", *arguments)
+    assert done.exit_code == 0, done.stderr
+    account = ybar.load("model.ybar").account_
+    assert account["expected_accuracy"] is account["tried"][0]["error_rate"] is None
+    assert "cat" in done.stdout.split("Selected")[1]
+    assert "dog" in done.stdout.split("Selected")[1]
+    for command in ("evaluate", "report"):
+        judged = run(command, "model.ybar", "test.csv", "--label", "not")
+        assert judged.exit_code == 0, judged.stderr
+        assert "%" not in judged.stdout

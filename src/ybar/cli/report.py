@@ -63,10 +63,10 @@ def report(
             scores = evaluation.evaluate(
                 model,
                 data,
-                true=true,
                 label=label or (),
-                separator=separator,
+                true=true,
                 delimiter=delimiter,
+                separator=separator,
                 image_size=image_size,
             )
         write(page.build(model, scores), target)
