@@ -44,13 +44,15 @@ def test_labels_of_images_must_name_images(images, labels, part):
         files.read("photos")
 
 
-def test_a_damaged_or_huge_image_is_named(images, monkeypatch):
+def test_an_image_with_too_many_pixels_is_named(images, monkeypatch):
     monkeypatch.setattr(files, "_MOST_IMAGE_PIXELS", 15)
-    with pytest.raises(DataError, match="0.png must have at most 15 pixels"):
+    with pytest.raises(DataError, match=r"0\.png .* 15 "):
         files.read("photos")
-    monkeypatch.undo()
+
+
+def test_a_damaged_image_is_named(images):
     (images / "a" / "1.png").write_bytes(b"\x89PNG no")
-    with pytest.raises(DataError, match="1.png"):
+    with pytest.raises(DataError, match=r"1\.png"):
         files.read("photos")
 
 
