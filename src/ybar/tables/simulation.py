@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import labels as complementary
-from .. import transition as matrices_by_name
+from ..transition import strong, uniform, weak, with_uniform_noise
 from ..utils.checks import shown
 from ..utils.random import as_generator
 from ..utils.typing import FloatArray
@@ -65,7 +65,7 @@ def simulate(
     T = _transition(transition, classes, rng)
     index = {name: i for i, name in enumerate(classes)}
     y = np.array([index[name] for name in true])
-    noisy_T = matrices_by_name.with_uniform_noise(T, noise)
+    noisy_T = with_uniform_noise(T, noise)
     drawn = np.stack([complementary.draw(y, noisy_T, rng) for _ in range(labels)], axis=1)
     cells = [separator.join(classes[k] for k in sorted(set(row))) for row in drawn.tolist()]
     if not keep_true:
@@ -90,12 +90,9 @@ def _true_classes(column: Any, target: str) -> list[str]:
 
 
 def _transition(transition: str, classes: list[str], rng: np.random.Generator) -> FloatArray:
-    match transition:
-        case "uniform":
-            return matrices_by_name.uniform(len(classes))
-        case "weak":
-            return matrices_by_name.weak(len(classes), rng)
-        case "strong":
-            return matrices_by_name.strong(len(classes), rng)
+    if transition == "uniform":
+        return uniform(len(classes))
+    if transition in ("weak", "strong"):
+        return (weak if transition == "weak" else strong)(len(classes), rng)
     matrix = matrices.read(transition, "--transition", _TRANSITIONS)
     return matrices.in_class_order(matrix, classes, transition, "The data has no other classes")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import transition as matrices_by_name
+from ..transition import uniform
 from ..utils.typing import FloatArray
 from . import columns, files, matrices
 from .columns import Columns
@@ -60,7 +60,7 @@ def read(
         T = matrices.in_class_order(matrix, y_comp.classes, transition)
         source = f"from {Path(transition).name}"
     elif transition == "uniform":
-        T, source = matrices_by_name.uniform(len(y_comp.classes)), "uniform"
+        T, source = uniform(len(y_comp.classes)), "uniform"
     else:
         T, source = matrices.estimate(frame, true, y_comp, "--transition estimate:")
     return TrainingTable(frame, features, y_comp, T, source)
