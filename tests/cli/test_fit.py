@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -107,7 +108,8 @@ def scel_of_numbers():
     features = columns.classify(frame, ["not"])
     data = TrainingTable(frame, features, y_comp, transition.uniform(3), "uniform")
     training, held_out = candidates.split(y_comp.mask, 0)
-    (result,) = candidates.evaluate_all(["logistic"], data, training, held_out)
+    build = partial(candidates.build, table=data)
+    (result,) = candidates.evaluate_all(["logistic"], data, build, training, held_out)
     q = result.losses
     assert result.scel == scoring.mean_and_std_error(q, y_comp.mask[held_out])[0]
     return result.scel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -136,16 +137,10 @@ def fit(
     """
     started = time.monotonic()
     training, held_out = candidates.split(table.y_comp.mask, seed)
+    build = functools.partial(candidates.build, table=table, decoder=decoder, seed=seed)
+    deadline = None if time_limit is None else started + time_limit
     results = []
-    for result in candidates.evaluate_all(
-        methods,
-        table,
-        training,
-        held_out,
-        decoder=decoder,
-        seed=seed,
-        deadline=None if time_limit is None else started + time_limit,
-    ):
+    for result in candidates.evaluate_all(methods, table, build, training, held_out, deadline):
         results.append(result)
         on_result(result)
     fitted = [result for result in results if result.failed is None]
@@ -156,10 +151,9 @@ def fit(
     mask = table.y_comp.mask[held_out]
     constant = scoring.constant_losses(table.y_comp.mask[training], mask)
     gain, gain_std_error = scoring.mean_and_std_error(constant - np.asarray(best.losses), mask)
-    deadline = None
-    if time_limit is not None:
-        deadline = max(started + time_limit, time.monotonic() + best.seconds)
-    model = candidates.fit_to_all(best, table, decoder=decoder, seed=seed, deadline=deadline)
+    if deadline is not None:
+        deadline = max(deadline, time.monotonic() + best.seconds)
+    model = candidates.fit_to_all(best, table, build, deadline)
     selection = Selection(
         table, results, best, float(np.mean(constant)), gain, gain_std_error, model
     )
