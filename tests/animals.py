@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from typer.testing import CliRunner
 
 from ybar import labels, transition
-from ybar.cli import app
 
 CLASSES = ["bird", "cat", "dog"]
 WORDS = [["sings", "flies", "nests"], ["purrs", "sleeps", "climbs"], ["barks", "runs", "digs"]]
@@ -15,6 +13,10 @@ WORDS = [["sings", "flies", "nests"], ["purrs", "sleeps", "climbs"], ["barks", "
 
 def run(*arguments, stdin=None):
     """Run ``ybar`` with these arguments."""
+    from typer.testing import CliRunner  # typer is an optional extra
+
+    from ybar.cli import app
+
     return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
 
 

@@ -1,15 +1,17 @@
-"""``ybar`` and ``python -m ybar``: the command line, or the pip line that installs it."""
+"""``ybar`` and ``python -m ybar``: the command line, or which pip line brings it."""
 
 import sys
+
+from .utils.extras import MissingExtraError
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        from .cli import main as run  # only now: its extra may be missing
+        from .cli import main as run  # needs typer, which is an optional extra
 
         run()
-    except ImportError as error:
+    except MissingExtraError as error:
         sys.exit(f"ybar: {error}")
     except KeyboardInterrupt:
         sys.exit(130)

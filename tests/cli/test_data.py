@@ -1,5 +1,7 @@
 """``ybar data``: data sets on this machine."""
 
+import json
+
 from animals import run
 from ybar import datasets
 
@@ -15,3 +17,18 @@ def test_data_sets_are_listed_and_verified(monkeypatch, tmp_path):
         (tmp_path / "kmnist" / file).write_bytes(b"x")
     done = run("data", "verify", "kmnist", "--json")
     assert (done.exit_code, "has 1 bytes instead of" in done.stdout) == (1, True)
+
+
+def test_data_sets_are_listed_as_json(monkeypatch, tmp_path):
+    monkeypatch.setenv("YBAR_CACHE", str(tmp_path))
+    monkeypatch.delenv("YBAR_DATA", raising=False)
+    rows = json.loads(run("data", "list", "--json").stdout)
+    assert [row["name"] for row in rows] == ["digits", *datasets.REGISTRY]
+    assert all(row["classes"] == 10 for row in rows)
+
+
+def test_fetched_data_sets_are_reported_with_their_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets, "fetch", lambda name, mirror: tmp_path / name)
+    done = run("data", "fetch", "kmnist", "mnist")
+    assert done.exit_code == 0
+    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["kmnist", "mnist"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from animals import run, table
-from ybar import labels, transition
+from ybar import labels, save, transition
 from ybar.classifiers.cpe import CPEClassifier
 from ybar.cli import data as cli_data
 from ybar.experiments.results import outputs
@@ -318,3 +318,14 @@ def test_help_and_a_missing_command_are_not_mistakes_with_a_traceback(reports):
     assert run("--help").exit_code == 0
     assert "Usage" in run("transition").stderr
     assert not list(reports.iterdir())
+
+
+def test_the_version_is_printed():
+    assert run("--version").stdout.startswith("ybar ")
+
+
+def test_a_model_that_fit_did_not_write_is_a_mistake(folder):
+    save(CPEClassifier().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"]), "plain.ybar")
+    done = run("predict", "plain.ybar", "test.csv")
+    assert done.exit_code == 2
+    assert all(part in done.stderr for part in ("MODEL", "plain.ybar", "CPEClassifier"))

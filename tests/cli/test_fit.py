@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -107,7 +108,8 @@ def scel_of_numbers():
     features = columns.classify(frame, ["not"])
     data = TrainingTable(frame, features, y_comp, transition.uniform(3), "uniform")
     training, held_out = candidates.split(y_comp.mask, 0)
-    (result,) = candidates.evaluate_all(["logistic"], data, training, held_out)
+    build = partial(candidates.build, table=data)
+    (result,) = candidates.evaluate_all(["logistic"], data, build, training, held_out)
     q = result.losses
     assert result.scel == scoring.mean_and_std_error(q, y_comp.mask[held_out])[0]
     return result.scel
@@ -222,3 +224,27 @@ def test_words_for_missing_values_among_numbers_are_missing_values(folder, gap):
     gaps = pd.read_csv("empty.csv").head(3).assign(length=gap)
     gaps.to_csv("gaps.csv", index=False)
     assert run("predict", "words.ybar", "gaps.csv").exit_code == 0
+
+
+def test_after_the_time_limit_no_candidate_starts(folder, monkeypatch):
+    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn"))
+    done = run("fit", "answers.csv", "--label", "not", "--time-limit", 1e-9, "--json")
+    assert done.exit_code == 1
+    assert not os.path.exists("model.ybar")
+
+
+def test_without_an_invertible_matrix_no_accuracy_is_estimated(folder):
+    half = np.full((3, 3), 1 / 3)
+    half[0] = [0, 0.5, 0.5]
+    pd.DataFrame(half, index=CLASSES, columns=CLASSES).to_csv("T.csv")
+    arguments = ["--label", "not", "--method", "logistic", "--transition", "T.csv"]
+    done = run("fit", "answers.csv", *arguments)
+    assert done.exit_code == 0, done.stderr
+    account = ybar.load("model.ybar").account_
+    assert account["expected_accuracy"] is account["tried"][0]["error_rate"] is None
+    assert "cat" in done.stdout.split("Selected")[1]
+    assert "dog" in done.stdout.split("Selected")[1]
+    for command in ("evaluate", "report"):
+        judged = run(command, "model.ybar", "test.csv", "--label", "not")
+        assert judged.exit_code == 0, judged.stderr
+        assert "%" not in judged.stdout

@@ -1,11 +1,13 @@
 """``ybar simulate``: complementary labels from true classes."""
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
 
 from animals import CLASSES, run
+from ybar import transition
 from ybar.transition.reading import read_matrix
 
 
@@ -25,3 +27,11 @@ def test_simulated_labels_have_the_frequencies_of_the_matrix(folder):
     cells = pd.read_csv(io.StringIO(done.stdout))
     assert "label" not in cells
     assert cells["not_label"].str.contains("|", regex=False).any()
+
+
+def test_what_was_drawn_is_printed_as_json(folder):
+    arguments = ["--target", "label", "--labels", 2, "-o", "out.csv", "--json"]
+    summary = json.loads(run("simulate", "test.csv", *arguments).stdout)
+    assert (summary["rows"], summary["labels_drawn"], summary["wrong"]) == (200, 400, 0)
+    assert summary["classes"] == CLASSES
+    np.testing.assert_allclose(summary["T"], transition.uniform(3))

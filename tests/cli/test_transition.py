@@ -57,3 +57,29 @@ def test_every_command_that_reads_a_table_has_options_for_its_format(folder, fit
     done = run("report", model, "form.csv", "--label", "not", *form, "-o", "page.html")
     assert done.exit_code == 0, done.stderr
     assert "SCEL" in Path("page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_a_matrix_is_drawn_to_a_file(folder, kind):
+    done = run("transition", "draw", "strong:12", "-o", f"T.{kind}")
+    assert done.exit_code == 0, done.stderr
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    assert Path(f"T.{kind}").read_bytes().startswith(starts[kind])
+
+
+def test_matrices_with_the_same_names_are_compared_in_one_order(folder):
+    Path("T.csv").write_text(",a,b\na,0.2,0.8\nb,1,0\n")
+    Path("other.csv").write_text(",b,a\nb,0,1\na,0.8,0.2\n")
+    compared = json.loads(run("transition", "compare", "T.csv", "other.csv", "--json").stdout)
+    assert compared["largest difference of an entry"] == 0
+    plain = run("transition", "compare", "uniform:2", "other.csv").stdout
+    assert "largest difference of an entry: 0.2" in plain
+
+
+def test_the_row_of_a_class_without_a_true_label_is_a_guess_and_that_is_said(folder):
+    frame = table(200)
+    frame.loc[frame["label"] == "dog", "label"] = None
+    frame.to_csv("few.csv", index=False)
+    done = run("transition", "estimate", "few.csv", "--true", "label", "--label", "not")
+    assert done.exit_code == 0
+    assert "dog" in done.stderr

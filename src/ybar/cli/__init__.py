@@ -1,12 +1,10 @@
 """The command line: one module per command, with its options, a call to the work, and output."""
 
-from . import data, demo, evaluate, experiments, fit, predict, report, simulate, transition
+# Each of these modules adds its commands to the app.
+from . import data, demo, evaluate, experiments, fit, predict, report, simulate, transition  # noqa: F401
 from .app import app
 
 __all__ = ["app", "main"]
-
-for module in (demo, fit, predict, evaluate, simulate, transition, data, experiments, report):
-    module.register(app)
 
 
 def main() -> None:

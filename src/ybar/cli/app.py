@@ -21,8 +21,17 @@ else:
 __all__ = ["app", "examples", "typer"]
 
 
+_ORDER = (
+    *("demo", "fit", "predict", "evaluate", "simulate", "transition", "data", "reproduce"),
+    "report",
+)
+
+
 class _Commands(TyperGroup):
     """The commands of ybar, each of which reports errors in one line."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with report_errors():

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from .app import examples, typer
+from .app import app, examples, typer
 from .options import Json
 from .output import console, say, show_json, show_lines
 
@@ -23,8 +23,10 @@ sets = typer.Typer(
     epilog=examples("ybar data list", "ybar data fetch kmnist", "ybar data verify"),
     rich_markup_mode=None,
 )
+app.add_typer(sets, name="data")
 
 
+@sets.command(name="list", epilog=examples("ybar data list"))
 def list_(json: Json = False) -> None:
     """List the data sets and where they are on this machine."""
     rows = _rows()
@@ -39,6 +41,7 @@ def list_(json: Json = False) -> None:
     console().print(table)
 
 
+@sets.command(epilog=examples("ybar data fetch kmnist"))
 def fetch(
     names: Names = None,
     mirror: Annotated[str | None, typer.Option(help="Base URL to download from.")] = None,
@@ -53,6 +56,7 @@ def fetch(
         say(f"{name}: {folder}")
 
 
+@sets.command(epilog=examples("ybar data verify"))
 def verify(names: Names = None, json: Json = False) -> None:
     """Check the files of data sets against their published sha256."""
     results = {name: _verify(name) for name in _checked(names)}
@@ -86,28 +90,11 @@ def _rows() -> list[dict[str, Any]]:
     rows = [{"name": "digits", "classes": 10, "size": "–", "where": "part of scikit-learn"}]
     for name, source in datasets.REGISTRY.items():
         size = sum(file.size for file in source.files.values()) / 1e6
-        folder = _find(name)
+        where = str(_find(name) or _missing(name))
         rows.append(
-            {
-                "name": name,
-                "classes": len(source.classes),
-                "size": f"{size:.0f} MB",
-                "where": str(folder) if folder else _missing(name),
-            }
+            {"name": name, "classes": len(source.classes), "size": f"{size:.0f} MB", "where": where}
         )
     return rows
-
-
-def _find(name: str) -> Any:
-    from .. import datasets
-    from ..utils.errors import input_errors
-
-    with input_errors():  # YBAR_DATA may hold other files
-        return datasets.find(name)
-
-
-def _missing(name: str) -> str:
-    return f"not on this machine; to download it, run: ybar data fetch {name}"
 
 
 def _verify(name: str) -> str:
@@ -124,9 +111,13 @@ def _verify(name: str) -> str:
     return _VERIFIED
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    sets.command(name="list", epilog=examples("ybar data list"))(list_)
-    sets.command(epilog=examples("ybar data fetch kmnist"))(fetch)
-    sets.command(epilog=examples("ybar data verify"))(verify)
-    app.add_typer(sets, name="data")
+def _find(name: str) -> Any:
+    from .. import datasets
+    from ..utils.errors import input_errors
+
+    with input_errors():  # the folder YBAR_DATA may hold other files
+        return datasets.find(name)
+
+
+def _missing(name: str) -> str:
+    return f"not on this machine; to download it, run: ybar data fetch {name}"

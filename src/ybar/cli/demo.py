@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .app import examples, typer
+from .app import app, examples, typer
 from .options import Json
 from .output import console, progress, say, show_json
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from .demo_models import Row
 
 
+@app.command(
+    epilog=examples(
+        "ybar demo",
+        "ybar demo --output /tmp/demo --json",
+    )
+)
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write the page to.")
@@ -57,8 +63,3 @@ def _table(rows: Sequence[Row], header: Sequence[str]) -> Any:
             if row.labels == labels:
                 table.add_row(f"  {row.model}", *row.cells())
     return table
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("ybar demo", "ybar demo --output /tmp/demo --json"))(demo)

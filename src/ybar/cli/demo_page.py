@@ -9,19 +9,10 @@ from sklearn.utils import Bunch
 
 from .. import datasets
 from ..displays import ConfusionDisplay, TrainingCurveDisplay, TransitionDisplay
-from ..report import (
-    Column,
-    Grid,
-    Group,
-    KeyFigures,
-    Page,
-    Picture,
-    Section,
-    Text,
-    figure,
-    matrix_figure,
-    picture,
-)
+from ..report.blocks import KeyFigures, Picture, Text
+from ..report.figures import figure, matrix_figure, picture
+from ..report.grid import Column, Grid, Group
+from ..report.page import Page, Section
 from ..utils.extras import require
 from ..utils.typing import IntArray
 from .demo_models import HEADER, SHOWN, STRONG, Row, matrices, training_labels

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from .app import examples, typer
+from .app import app, examples, typer
 from .options import Data, Delimiter, Json, Model, ModelImageSize, OptionalLabels, Separator
 from .output import console, show_json, show_lines
 
 _MOST_CLASSES = 20
 
 
+@app.command(
+    epilog=examples(
+        "ybar evaluate model.ybar test.csv --true label",
+        "ybar evaluate model.ybar more_answers.csv --label not_label",
+    )
+)
 def evaluate(
     model: Model,
     data: Data,
@@ -83,13 +89,3 @@ def _confusion(classes: list[str], counts: list[list[int]]) -> Any:
     for name, row in zip(names, counts, strict=False):
         table.add_row(name, *(str(count) if count else "·" for count in row[:_MOST_CLASSES]))
     return table
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "ybar evaluate model.ybar test.csv --true label",
-            "ybar evaluate model.ybar more_answers.csv --label not_label",
-        )
-    )(evaluate)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from .app import examples, typer
+from .app import app, examples, typer
 
 
 class Epochs(StrEnum):
@@ -17,6 +17,15 @@ class Epochs(StrEnum):
     best = "best"
 
 
+@app.command(
+    epilog=examples(
+        "ybar reproduce digits                    a small plan, a minute",
+        "ybar reproduce --dry-run                 what all of the paper takes",
+        "ybar reproduce --base knn --trial 0      a part of it",
+        "ybar reproduce my.toml --dask tcp://scheduler:8786",
+        "ybar reproduce --no-run --merge other.sqlite --export runs.csv",
+    )
+)
 def reproduce(
     plan: Annotated[
         str,
@@ -90,15 +99,3 @@ def reproduce(
                 dry_run=dry_run,
             ),
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    epilog = examples(
-        "ybar reproduce digits                    a small plan, a minute",
-        "ybar reproduce --dry-run                 what all of the paper takes",
-        "ybar reproduce --base knn --trial 0      a part of it",
-        "ybar reproduce my.toml --dask tcp://scheduler:8786",
-        "ybar reproduce --no-run --merge other.sqlite --export runs.csv",
-    )
-    app.command(epilog=epilog)(reproduce)

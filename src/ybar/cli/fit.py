@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .app import examples, typer
+from .app import app, examples, typer
 from .options import Classes, Data, Delimiter, ImageSize, Json, Labels, Seed, Separator
 from .output import console, note, progress, show_json, show_lines
 
@@ -23,6 +23,15 @@ class Decoder(StrEnum):
     likelihood = "likelihood"
 
 
+@app.command(
+    epilog=examples(
+        "ybar fit answers.csv --label not_label",
+        "ybar fit answers.csv --label not_1 --label not_2 --classes cat,dog,bird",
+        "ybar fit answers.csv --label not --transition T.csv --method boosting",
+        "ybar fit photos/ --label not --transition estimate:true_label --model photos.ybar",
+        "cat answers.csv | ybar fit - --label not --json",
+    )
+)
 def fit(
     data: Data,
     label: Labels,
@@ -119,40 +128,15 @@ def _comparison(selection: Selection) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("model", title="Scores on held-out complementary labels")
-    for name in ("SCEL", "error rate (URE)", "seconds"):
-        table.add_column(name, justify="right")
-    for result in selection.results:
-        if result.failed is not None:
-            table.add_row(result.method, Text(f"– ({result.failed})", style="dim"))
-            continue
-        best = result is selection.best
+    from ..tables import fitting
+
+    table = Table(title="Scores on held-out complementary labels")
+    for i, name in enumerate(fitting.COMPARISON):
+        table.add_column(name, justify="right" if i else "left")
+    for method, *cells in fitting.comparison(selection.summary()["tried"]):
+        best = method == selection.best.method
         table.add_row(
-            f"{result.method} ←" if best else result.method,
-            _with_std_error(result.scel, result.scel_std_error, 4),
-            _with_std_error(result.error, result.error_std_error, 3),
-            f"{result.seconds:.1f}",
-            style="bold" if best else "",
+            f"{method} ←" if best else method, *map(Text, cells), style="bold" if best else ""
         )
     table.add_row("the best constant guess", f"{selection.constant_scel:.4f}", style="dim")
     return table
-
-
-def _with_std_error(value: float, std_error: float, digits: int) -> str:
-    if value != value:
-        return "–"
-    text = f"{value:.{digits}f}"
-    return text if std_error != std_error else f"{text} ± {std_error:.{digits}f}"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "ybar fit answers.csv --label not_label",
-            "ybar fit answers.csv --label not_1 --label not_2 --classes cat,dog,bird",
-            "ybar fit answers.csv --label not --transition T.csv --method boosting",
-            "ybar fit photos/ --label not --transition estimate:true_label --model photos.ybar",
-            "cat answers.csv | ybar fit - --label not --json",
-        )
-    )(fit)

@@ -18,18 +18,11 @@ Data = Annotated[
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model file, as written by ybar fit.")
 ]
-Labels = Annotated[
-    list[str],
-    typer.Option(
-        "--label", help="Column of complementary labels. Repeat the option for several columns."
-    ),
-]
-OptionalLabels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--label", help="Column of complementary labels. Repeat the option for several columns."
-    ),
-]
+_LABEL = typer.Option(
+    "--label", help="Column of complementary labels. Repeat the option for several columns."
+)
+Labels = Annotated[list[str], _LABEL]
+OptionalLabels = Annotated[list[str] | None, _LABEL]
 Classes = Annotated[
     str | None,
     typer.Option(

@@ -6,7 +6,7 @@ import json as json_module
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .app import examples, typer
+from .app import app, examples, typer
 from .options import Data, Delimiter, Model, ModelImageSize, Output
 from .output import progress, say
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 _DIGITS = 6
 
 
+@app.command(
+    epilog=examples(
+        "ybar predict model.ybar new.csv -o predicted.csv",
+        "ybar predict model.ybar new.csv --proba --keep id",
+        "cat new.csv | ybar predict model.ybar - --json",
+    )
+)
 def predict(
     model: Model,
     data: Data,
@@ -96,14 +103,3 @@ def _json_value(value: Any) -> Any:
     if value is None or value != value:
         return None
     return value if isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "ybar predict model.ybar new.csv -o predicted.csv",
-            "ybar predict model.ybar new.csv --proba --keep id",
-            "cat new.csv | ybar predict model.ybar - --json",
-        )
-    )(predict)

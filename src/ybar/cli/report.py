@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from .app import examples, typer
+from .app import app, examples, typer
 from .options import Delimiter, ModelImageSize, OptionalLabels, Separator
 from .output import say
 
@@ -16,6 +16,13 @@ _LEDGERS = (".sqlite", ".csv", ".parquet")
 _SQLITE = b"SQLite format 3\0"
 
 
+@app.command(
+    epilog=examples(
+        "ybar report model.ybar",
+        "ybar report model.ybar test.csv --true label -o model.html",
+        "ybar report paper.sqlite --plan paper",
+    )
+)
 def report(
     source: Annotated[
         str,
@@ -56,10 +63,10 @@ def report(
             scores = evaluation.evaluate(
                 model,
                 data,
-                true=true,
                 label=label or (),
-                separator=separator,
+                true=true,
                 delimiter=delimiter,
+                separator=separator,
                 image_size=image_size,
             )
         write(page.build(model, scores), target)
@@ -87,13 +94,3 @@ def _ledger_page(source: str, plan: str) -> Page:
         planned = reading.read(plan)
         entries = transfer.read(source)
     return outputs.page(entries, planned)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    epilog = examples(
-        "ybar report model.ybar",
-        "ybar report model.ybar test.csv --true label -o model.html",
-        "ybar report paper.sqlite --plan paper",
-    )
-    app.command(epilog=epilog)(report)

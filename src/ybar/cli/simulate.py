@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .app import examples, typer
+from .app import app, examples, typer
 from .options import Data, Delimiter, ImageSize, Json, Output, Seed, Separator
 from .output import say, show_json
 
 
+@app.command(
+    epilog=examples(
+        "ybar simulate iris.csv --target species -o answers.csv",
+        "ybar simulate iris.csv --target species --transition strong --write-transition T.csv",
+        "ybar simulate iris.csv --target species --labels 2 --noise 0.1 > answers.csv",
+    )
+)
 def simulate(
     data: Data,
     target: Annotated[str, typer.Option(help="Column of true classes.")],
@@ -70,14 +77,3 @@ def simulate(
             f"{len(table.frame)} rows of {len(table.classes)} classes, {table.n_labels} labels "
             f"drawn, {100 * table.wrong:.1f}% of them wrong"
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "ybar simulate iris.csv --target species -o answers.csv",
-            "ybar simulate iris.csv --target species --transition strong --write-transition T.csv",
-            "ybar simulate iris.csv --target species --labels 2 --noise 0.1 > answers.csv",
-        )
-    )(simulate)

@@ -1,22 +1,9 @@
 """One self-contained HTML page: no outside request, no script, readable on a phone and on paper."""
 
+from .blocks import Block, Code, Definitions, KeyFigures, Picture, Text
 from .figures import figure, matrix_figure, picture
-from .page import (
-    Block,
-    Cell,
-    Code,
-    Column,
-    Definitions,
-    Grid,
-    Group,
-    KeyFigures,
-    Page,
-    Picture,
-    Section,
-    Text,
-    render,
-    write,
-)
+from .grid import Cell, Column, Grid, Group
+from .page import Page, Section, render, write
 
 __all__ = [
     "Block",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..utils.extras import require
-from .page import Picture
+from .blocks import Picture
 
 
 def figure(plot: Callable[[Any], Any], width: float, height: float) -> Any:

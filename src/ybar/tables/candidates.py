@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -37,6 +37,10 @@ _MOST_ROWS_OF_TWO_RATES = 100_000
 # What stops one candidate and not the others. Estimators raise ValueError if they cannot learn from
 # the data, which is scikit-learn's convention; FloatingPointError is a loss that diverges.
 _FAILURES = (ValueError, FloatingPointError, MemoryError, MissingExtraError)
+
+
+Build: TypeAlias = Callable[..., TableClassifier]
+"""The function `build` with its table, decoder and seed."""
 
 
 @dataclass
@@ -78,8 +82,8 @@ def methods_to_try(method: str, n_rows: int) -> list[str]:
 
 def build(
     method: str,
-    table: TrainingTable,
     *,
+    table: TrainingTable,
     decoder: str | None = None,
     seed: int = 0,
     callbacks: Sequence[Callable[..., Any]] = (),
@@ -132,11 +136,9 @@ def split(mask: BoolArray, seed: int) -> tuple[IntArray, IntArray]:
 def evaluate_all(
     methods: Iterable[str],
     table: TrainingTable,
+    build: Build,
     training: IntArray,
     held_out: IntArray,
-    *,
-    decoder: str | None = None,
-    seed: int = 0,
     deadline: float | None = None,
 ) -> Iterator[CandidateResult]:
     """Fit each candidate to the training rows and score it on the held-out rows.
@@ -151,7 +153,7 @@ def evaluate_all(
             continue
         started = time.monotonic()
         result = CandidateResult(method)
-        model = build(method, table, decoder=decoder, seed=seed, callbacks=_stop_at(deadline))
+        model = build(method, callbacks=_stop_at(deadline))
         try:
             model.fit(table.frame.iloc[training], y[training], table.columns)
         except _FAILURES as error:
@@ -178,18 +180,10 @@ def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: Boo
 
 
 def fit_to_all(
-    result: CandidateResult,
-    table: TrainingTable,
-    *,
-    decoder: str | None = None,
-    seed: int = 0,
-    deadline: float | None = None,
+    result: CandidateResult, table: TrainingTable, build: Build, deadline: float | None = None
 ) -> TableClassifier:
     """Return the model of a candidate, fitted to all rows."""
-    callbacks = _stop_at(deadline)
-    model = build(
-        result.method, table, decoder=decoder, seed=seed, callbacks=callbacks, **result.settings
-    )
+    model = build(result.method, callbacks=_stop_at(deadline), **result.settings)
     model.fit(table.frame, table.y_comp.as_y(), table.columns)
     if result.method in NETWORKS:  # the deadline is not part of the model
         model.classifier.set_params(callbacks=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from .candidates import CandidateResult
 from .model import TableClassifier
 from .training import TrainingTable
 
+COMPARISON = ("model", "SCEL", "error rate (URE)", "seconds")
 UNINFORMATIVE = (
     "These labels carry too little information to learn from: no model predicts held-out labels "
     "better than a constant guess, beyond chance."
@@ -89,6 +91,28 @@ def _summary(result: CandidateResult) -> dict[str, Any]:
     }
 
 
+def comparison(results: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Return the entries of "tried" in `Selection.summary` as rows of text, for `COMPARISON`."""
+    return [
+        [result["method"], f"– ({result['failed']})", "", ""]
+        if result["failed"] is not None
+        else [
+            result["method"],
+            _with_std_error(result["scel"], result["scel_std_error"], 4),
+            _with_std_error(result["error_rate"], result["error_rate_std_error"], 3),
+            f"{result['seconds']:.1f}",
+        ]
+        for result in results
+    ]
+
+
+def _with_std_error(value: float | None, std_error: float | None, digits: int) -> str:
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text if std_error is None else f"{text} ± {std_error:.{digits}f}"
+
+
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
@@ -113,16 +137,10 @@ def fit(
     """
     started = time.monotonic()
     training, held_out = candidates.split(table.y_comp.mask, seed)
+    build = functools.partial(candidates.build, table=table, decoder=decoder, seed=seed)
+    deadline = None if time_limit is None else started + time_limit
     results = []
-    for result in candidates.evaluate_all(
-        methods,
-        table,
-        training,
-        held_out,
-        decoder=decoder,
-        seed=seed,
-        deadline=None if time_limit is None else started + time_limit,
-    ):
+    for result in candidates.evaluate_all(methods, table, build, training, held_out, deadline):
         results.append(result)
         on_result(result)
     fitted = [result for result in results if result.failed is None]
@@ -133,10 +151,9 @@ def fit(
     mask = table.y_comp.mask[held_out]
     constant = scoring.constant_losses(table.y_comp.mask[training], mask)
     gain, gain_std_error = scoring.mean_and_std_error(constant - np.asarray(best.losses), mask)
-    deadline = None
-    if time_limit is not None:
-        deadline = max(started + time_limit, time.monotonic() + best.seconds)
-    model = candidates.fit_to_all(best, table, decoder=decoder, seed=seed, deadline=deadline)
+    if deadline is not None:
+        deadline = max(deadline, time.monotonic() + best.seconds)
+    model = candidates.fit_to_all(best, table, build, deadline)
     selection = Selection(
         table, results, best, float(np.mean(constant)), gain, gain_std_error, model
     )
@@ -173,9 +190,9 @@ def _explain_accuracy(best: CandidateResult, table: TrainingTable) -> list[str]:
             "labels cannot distinguish some classes."
         ]
     accuracy, margin = 1 - best.error, _N_STD_ERRORS * best.error_std_error
-    low, high = _share(accuracy - margin), _share(accuracy + margin)
+    low, high = share(accuracy - margin), share(accuracy + margin)
     lines = [
-        f"Expected accuracy: {100 * _share(accuracy):.1f}% (two standard errors: {100 * low:.1f}% "
+        f"Expected accuracy: {100 * share(accuracy):.1f}% (two standard errors: {100 * low:.1f}% "
         f"to {100 * high:.1f}%), estimated without true labels. It holds if T is right "
         f"({table.T_source})."
     ]
@@ -184,7 +201,8 @@ def _explain_accuracy(best: CandidateResult, table: TrainingTable) -> list[str]:
     return lines
 
 
-def _share(value: float) -> float:
+def share(value: float) -> float:
+    """Return an estimate of a share as one: between 0 and 1."""
     return min(1.0, max(0.0, value))
 
 

@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..report import (
-    Block,
-    Column,
-    Definitions,
-    Grid,
-    KeyFigures,
-    Page,
-    Section,
-    Text,
-    matrix_figure,
-    picture,
-)
-from .fitting import UNINFORMATIVE
+from ..report.blocks import Block, Definitions, KeyFigures, Text
+from ..report.figures import matrix_figure, picture
+from ..report.grid import Column, Grid
+from ..report.page import Page, Section
+from .fitting import COMPARISON, UNINFORMATIVE, comparison, share
 from .model import TableClassifier
 
 
@@ -28,7 +20,7 @@ def build(model: TableClassifier, scores: dict[str, Any] | None = None) -> Page:
     summary = model.account_
     sections = [
         _selection(summary),
-        Section("Compared models", [_comparison(summary["tried"])]),
+        _comparison(summary),
         _transition(model),
     ]
     if scores is not None:
@@ -50,7 +42,7 @@ def _selection(summary: dict[str, Any]) -> Section:
     if summary["expected_accuracy"] is not None:
         figures.append(
             (
-                f"{100 * _share(summary['expected_accuracy']):.0f}%",
+                f"{100 * share(summary['expected_accuracy']):.0f}%",
                 f"expected accuracy (± {200 * summary['expected_accuracy_std_error']:.0f} points)",
             )
         )
@@ -69,27 +61,13 @@ def _scel(scores: dict[str, Any]) -> tuple[str, str]:
     return f"{scores['scel']:.3f}", f"SCEL (the best constant guess: {constant:.3f})"
 
 
-def _share(value: float) -> float:
-    return min(1.0, max(0.0, value))
-
-
-def _comparison(results: list[dict[str, Any]]) -> Grid:
-    rows = []
-    for result in results:
-        if result["failed"] is not None:
-            rows.append([result["method"], "–", "–", result["failed"]])
-            continue
-        error = "–"
-        if result["error_rate"] is not None:
-            error = f"{result['error_rate']:.3f} ± {result['error_rate_std_error']:.3f}"
-        scel = f"{result['scel']:.4f} ± {result['scel_std_error'] or 0:.4f}"
-        rows.append([result["method"], scel, error, f"{result['seconds']:.1f}"])
-    names = ("SCEL", "error rate (URE)", "seconds")
+def _comparison(summary: dict[str, Any]) -> Section:
+    columns = [Column(name, words=i == 0) for i, name in enumerate(COMPARISON)]
     note = (
         "Scores on held-out complementary labels, ± one standard error. URE is an unbiased "
         "estimate of the error rate."
     )
-    return Grid([Column("model", words=True), *map(Column, names)], rows, notes=[note])
+    return Section("Compared models", [Grid(columns, comparison(summary["tried"]), notes=[note])])
 
 
 def _transition(model: TableClassifier) -> Section:
@@ -119,7 +97,7 @@ def _new_data(scores: dict[str, Any]) -> Section:
     if "expected_accuracy" in scores:
         figures.append(
             (
-                f"{100 * _share(scores['expected_accuracy']):.1f}%",
+                f"{100 * share(scores['expected_accuracy']):.1f}%",
                 f"accuracy estimated from {scores['complementary_labels']} complementary labels "
                 f"(± {200 * scores['expected_accuracy_std_error']:.1f} points)",
             )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import labels as complementary
-from .. import transition as matrices_by_name
+from ..transition import with_uniform_noise
 from ..transition.reading import read_matrix
 from ..utils.checks import shown
 from ..utils.random import as_generator
@@ -63,7 +63,7 @@ def simulate(
     T = read_matrix(transition, classes, random_state=rng, name="--transition").T
     index = {name: i for i, name in enumerate(classes)}
     y = np.array([index[name] for name in true])
-    noisy_T = matrices_by_name.with_uniform_noise(T, noise)
+    noisy_T = with_uniform_noise(T, noise)
     drawn = np.stack([complementary.draw(y, noisy_T, rng) for _ in range(labels)], axis=1)
     cells = [separator.join(classes[k] for k in sorted(set(row))) for row in drawn.tolist()]
     if not keep_true:
