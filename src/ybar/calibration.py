@@ -11,12 +11,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp
+from scipy.special import softmax
 
 from . import labels, transition
 from .decode import check_probabilities
-from .metrics.losses import mean_and_error, same_length, scaled
+from .labels.observed import observe_codes
+from .metrics.likelihood import log_likelihood, log_softmax
+from .metrics.losses import logarithms, mean_and_error
 from .utils import checks
+from .utils.encoding import check_indices
 from .utils.typing import AnyArray, FloatArray
 
 __all__ = ["expected_calibration_error", "fit_temperature", "temper"]
@@ -42,7 +45,7 @@ def temper(p: ArrayLike, temperature: float) -> FloatArray:
     """
     probabilities = _probabilities(p)
     level = checks.number(temperature, "temperature", "a finite number above 0", 5e-324)
-    return _tempered(_logs(probabilities), level)
+    return _tempered(logarithms(probabilities), level)
 
 
 def fit_temperature(
@@ -87,37 +90,34 @@ def fit_temperature(
     """
     probabilities = _probabilities(p)
     n, n_classes = probabilities.shape
-    if isinstance(y_comp, labels.Evidence):
-        if T is not None:
-            raise ValueError("T must be left out where y_comp is Evidence, which has its own")
-        shape = y_comp.shape
-        rows = np.flatnonzero(y_comp.informative)
-        likelihoods = scaled(y_comp)[0][y_comp.codes[rows]]
-    else:
-        if T is None:
-            raise ValueError("T must be the transition matrix of the labels, K×K; got None")
-        matrix = transition.check(T, n_classes)
-        rows, k = labels.pairs(y_comp, n_classes)
-        shape, likelihoods = np.shape(y_comp), matrix.T[k]
-    if shape[0] != n or likelihoods.shape[1] != n_classes:
+    observed = observe_codes(y_comp, n_classes)
+    if observed.shape != (n, n_classes):
         raise ValueError(
             "y_comp and p must have the same rows and classes; got shapes "
-            f"{shape} and {probabilities.shape}"
+            f"{observed.shape} and {probabilities.shape}"
         )
+    if observed.by_label:
+        if T is None:
+            raise ValueError("T must be the transition matrix of the labels, K×K; got None")
+        observed = observed.with_transition(transition.check(T, n_classes))
+    elif T is not None:
+        raise ValueError("T must be left out if y_comp is Evidence, which has its own")
+    rows, code, patterns = observed.separate_terms()
     if len(rows) == 0:
-        raise ValueError("y_comp must say something of some row; got evidence of nothing")
-    logs, log_likelihoods = _logs(probabilities)[rows], _logs(likelihoods)
+        raise ValueError("y_comp must be informative in some row; got evidence of nothing")
+    log_p = logarithms(probabilities)[rows]
+    log_e = patterns.log_likelihoods(observed.transition)[code]
     zero_as = -math.log(1 / (len(rows) + 1))
 
     def scel(log_temperature: float) -> float:
-        # In logarithms: a power of a small p may be too small for a float, which is not 0.
-        tempered = log_softmax(logs / math.exp(log_temperature), axis=1)
-        losses = -logsumexp(tempered + log_likelihoods, axis=1)
+        # In log space: a power of a small p can underflow without being 0.
+        tempered = log_softmax(log_p / math.exp(log_temperature))
+        losses = -log_likelihood(tempered, log_e)
         losses = np.where(np.isfinite(losses), losses, zero_as)
         return mean_and_error(losses, rows, n, sample_weight)[0]
 
     ends = math.log(_COLDEST), math.log(_HOTTEST)
-    # SCEL need not have one minimum only: look around before going down.
+    # SCEL can have several local minima: search a grid before descending.
     places = np.linspace(*ends, 25)
     best = int(np.argmin([scel(place) for place in places]))
     bounds = places[max(0, best - 1)], places[min(len(places) - 1, best + 1)]
@@ -146,8 +146,8 @@ def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int =
     0.4
     """
     probabilities = _probabilities(p)
-    _, true = labels.pairs(y_true, probabilities.shape[1], name="y_true", several=False)
-    same_length("y_true", true, "p", probabilities)
+    true = check_indices(y_true, probabilities.shape[1], "y_true")
+    checks.same_length("y_true", len(true), "p", len(probabilities))
     n_bins = checks.whole_number(n_bins, "n_bins", 1)
     sure = probabilities.max(axis=1).astype(np.float64)
     right = probabilities.argmax(axis=1) == true
@@ -166,12 +166,6 @@ def _probabilities(p: ArrayLike) -> AnyArray:
     return check_probabilities(p, shape[1], name="p")
 
 
-def _logs(p: AnyArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(p.astype(np.float64, copy=False)))
-
-
 def _tempered(logs: FloatArray, temperature: float) -> FloatArray:
     shifted = (logs - logs.max(axis=1, keepdims=True)) / temperature
-    powers = np.exp(shifted)
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(shifted, axis=1))

@@ -8,7 +8,7 @@ from lightgbm import LGBMClassifier
 from sklearn.model_selection import ShuffleSplit
 
 from ybar import CPEBoostingClassifierCV, CPEClassifier, metrics
-from ybar.classifiers.boosting import _cannot_win
+from ybar.classifiers.boosting_path import cannot_win
 
 RATES, COUNTS = [0.05, 0.2], [5, 15, 30]
 
@@ -77,12 +77,12 @@ def test_stopping_early_saves_rounds_and_keeps_the_choice(digits_strong, strong_
 def test_a_rate_stops_only_when_its_last_fall_cannot_reach_the_best():
     counts = list(range(10, 101, 10))
     falling = 2.0 - 0.01 * np.arange(10)  # 0.001 a round: ends at 1.91
-    assert not _cannot_win(falling, 3, counts, best=1.5)  # too early to tell
-    assert not _cannot_win(falling, 6, counts, best=1.92)
-    assert _cannot_win(falling, 6, counts, best=1.90)
+    assert not cannot_win(falling, 3, counts, best=1.5)  # too early to tell
+    assert not cannot_win(falling, 6, counts, best=1.92)
+    assert cannot_win(falling, 6, counts, best=1.90)
     rising = np.array([1.5, 1.4, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9])
-    assert not _cannot_win(rising, 4, counts, best=1.3)
-    assert _cannot_win(rising, 5, counts, best=1.3)
+    assert not cannot_win(rising, 4, counts, best=1.3)
+    assert cannot_win(rising, 5, counts, best=1.3)
 
 
 def test_missing_values_are_allowed(digits_strong, strong_T):

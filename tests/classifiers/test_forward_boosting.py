@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import lightgbm
 import numpy as np
 import pytest
@@ -9,11 +11,11 @@ from scipy.special import logsumexp, softmax
 
 import ybar
 from ybar import CPEBoostingClassifierCV, labels, metrics, transition
-from ybar.classifiers.base import Checked
 from ybar.classifiers.boosting_targets import Likelihood
 from ybar.experiments.plan import model as plan
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.runs import run
+from ybar.labels.observed import observe
 
 K = 4
 ALL_ROWS = {"bagging_fraction": 1.0, "feature_fraction": 1.0}
@@ -21,9 +23,10 @@ QUICK = {"learning_rates": [0.1], "n_estimators": [10, 30], "random_state": 0}
 
 
 def target_of(evidence, weights=None):
-    codes = evidence.informative[:, None]
-    T = transition.uniform(len(evidence.classes))
-    return Likelihood(Checked(codes, weights, evidence.classes, T, evidence))
+    observed = replace(observe(evidence), weights=weights)
+    if observed.transition is None:
+        observed = observed.with_transition(transition.uniform(len(evidence.classes)))
+    return Likelihood(observed)
 
 
 def total_loss(scores, e, weights):
@@ -78,9 +81,8 @@ def test_information_is_that_of_ordinary_labels_in_units_of_theirs():
     expected = q @ ((posterior - 0.1) ** 2).sum(axis=0) * 10 / 9
     found = target_of(labels.Evidence.complementary(many, T)).information
     assert found == pytest.approx(expected, rel=0.01)
-    nothing = labels.Evidence.complementary(many, np.full((10, 10), 0.1))
-    codes = Checked(many, None, nothing.classes, np.full((10, 10), 0.1), None)
-    assert Likelihood(codes).information == pytest.approx(0, abs=1e-12)
+    flat = observe(many).with_transition(np.full((10, 10), 0.1))
+    assert Likelihood(flat).information == pytest.approx(0, abs=1e-12)
 
 
 def test_leaves_are_as_large_as_labels_say_little(digits):
@@ -141,10 +143,9 @@ def test_the_path_is_the_scel_of_the_labels_held_out(digits_strong, strong_T):
         alone = CPEBoostingClassifierCV(
             [0.05], [count], method="cpe-f", transition=strong_T, lightgbm_params=ALL_ROWS
         )
-        target = Likelihood(alone._check_fit(X, y_comp))
+        target = Likelihood(alone._observe_fit(X, y_comp))
         booster = lightgbm.Booster(
-            alone._params(lightgbm, target, target.defaults(1000, 64), 1000, 0)
-            | {"learning_rate": 0.05},
+            alone._params(lightgbm, target, 1000, (1000, 64), 0) | {"learning_rate": 0.05},
             lightgbm.Dataset(X[:1000].astype(np.float32), np.zeros(1000)),
         )
         for _ in range(count):
@@ -226,7 +227,7 @@ def test_rows_without_a_label_or_weight_change_nothing_but_what_is_held_out(blob
     clf.fit(X, several, weights)
     used = np.arange(600, 900)[2::3]
     clf.set_params(n_estimators=[10]).fit(X, several, weights)
-    target = Likelihood(clf._check_fit(X, several, weights))
+    target = Likelihood(clf._observe_fit(X, several, weights))
     assert target.samples(np.arange(6))[0].tolist() == [2, 5]
     slope, _ = target.gradient(np.array([2]))(np.zeros((1, 3)), None)
     assert slope[0] == pytest.approx(1 / 3 - (~several[2]) / 2)  # weights of mean 1
@@ -354,8 +355,8 @@ def test_evidence_is_decoded_by_the_largest_p():
 
 
 def test_held_out_losses_stay_in_log_space():
-    codes, T = np.array([0, 1, 2] * 4), transition.uniform(3)
-    target = Likelihood(Checked(codes, None, np.arange(3), T, None))
+    observed = observe([0, 1, 2] * 4).with_transition(transition.uniform(3))
+    target = Likelihood(observed)
     found = target.losses(np.array([[800.0, 0, 0]]), np.array([0]))
     assert found.values == pytest.approx([800])
 

@@ -20,7 +20,7 @@ from ybar import (
 )
 from ybar.labels import Evidence
 from ybar.neural import losses
-from ybar.neural.objective import Objective, Patterns, Run
+from ybar.neural.objective import Objective, Run
 
 K = 4
 NAMES = ["ant", "bee", "cat", "dog"]
@@ -60,7 +60,7 @@ def test_one_complementary_label_is_a_column_of_T(T):
 def test_several_labels_are_the_product_of_their_columns(T, mask):
     found = Evidence.complementary(mask, T)
     np.testing.assert_allclose(np.asarray(found), likelihoods(T, mask))
-    assert len(found.table) < len(found)
+    assert len(found.log_table) < len(found)
     twice = Evidence.complementary([0, 1], T) & Evidence.complementary([0, 2], T)
     np.testing.assert_allclose(np.asarray(twice), [T[:, 0] ** 2, T[:, 1] * T[:, 2]])
     assert twice.labels() is None
@@ -237,7 +237,7 @@ WRONG = {
         lambda: Evidence.complementary(
             np.eye(3, dtype=bool), {"a": transition.uniform(3)}, annotator=["a"] * 3
         ),
-        "one label a row where annotators differ",
+        "one label per row if annotators differ",
     ),
     "labels that cannot be": (
         lambda: Evidence.complementary([0], [[0, 1], [0, 1]]),
@@ -262,7 +262,7 @@ WRONG = {
     ),
     "labels that differ in length": (
         lambda: Evidence.complementary([["cat"], ["ant", "bee"]], classes=NAMES),
-        "y_comp must hold one complementary label a row.*differ in length",
+        "y_comp must hold one complementary label per row.*differ in length",
     ),
     "answers that differ in length": (
         lambda: Evidence.answers([0, 1], [[True], [True, False]], classes=3),
@@ -272,7 +272,7 @@ WRONG = {
         lambda: Evidence.complementary(
             [0, 1], {"a": transition.uniform(3)}, annotator=[["a"], ["a", "b"]]
         ),
-        "annotator must hold one name a row",
+        "annotator must hold one name per row",
     ),
     "one label for all": (
         lambda: Evidence.complementary(["x", "x"]),
@@ -284,11 +284,11 @@ WRONG = {
     ),
     "scel of nothing": (
         lambda: metrics.scel(Evidence.nothing(2, classes=2), [[0.5, 0.5]] * 2),
-        "y_comp must say something of some row",
+        "y_comp must be informative",
     ),
     "annotators in a column": (
         lambda: Evidence.complementary([0], {"a": transition.uniform(3)}, annotator=[["a"]]),
-        "annotator must hold one name a row",
+        "annotator must hold one name per row",
     ),
 }
 
@@ -324,8 +324,7 @@ def test_training_minimises_the_likelihood_of_all_that_was_observed(T, mask):
     weight = torch.rand(len(evidence), generator=torch.Generator().manual_seed(1)) + 0.5
     objective = Objective([Run(losses.find("cpe-f"))], np.log(T), torch.device("cpu"))
     codes = torch.from_numpy(evidence.codes)
-    with np.errstate(divide="ignore"):
-        objective.observe(codes, weight, Patterns(np.log(evidence.rest), evidence.counts))
+    objective.observe(codes, weight, evidence.patterns)
     gradient = objective(logits, codes, weight)
     z = logits.clone().requires_grad_()
     expected = (reference(z, torch.from_numpy(np.asarray(evidence))) * weight).sum()
@@ -340,16 +339,15 @@ def test_a_T_that_is_learned_is_learned_from_all_labels(T, mask, method):
     logits = torch.randn(1, len(evidence), K, generator=torch.Generator().manual_seed(0))
     with np.errstate(divide="ignore"):
         log_T = np.log(T)
-        patterns = Patterns(np.log(evidence.rest), evidence.counts)
     objective = Objective([Run(losses.find(method))], log_T, torch.device("cpu"))
     codes = torch.from_numpy(evidence.codes)
-    objective.observe(codes, None, patterns)
+    objective.observe(codes, None, evidence.patterns)
     objective(logits, codes, None)
     own = objective.learned[0].clone().requires_grad_()
     learns = losses.LEARNED[losses.find(method).learns]
     matrix = learns.log_matrix(own[None], torch.as_tensor(log_T, dtype=torch.float32))[0].exp()
-    counts = torch.from_numpy(evidence.counts).float()[codes]
-    rest = torch.from_numpy(evidence.rest).float()[codes]
+    counts = torch.from_numpy(evidence.patterns.counts).float()[codes]
+    rest = torch.from_numpy(np.exp(evidence.patterns.log_rest)).float()[codes]
     e = rest * (matrix[None] ** counts[:, None, :]).prod(-1)
     total = reference(logits[0], e).sum()
     total.backward()

@@ -567,7 +567,7 @@ BAD = {
     ),
     "probabilities for predictions": (
         lambda: metrics.compare_error_rates(Y, Q, Y, U),
-        "y_pred_a must hold class indices 0..2, one a row; got float64 of shape (3, 3)",
+        "y_pred_a must hold class indices 0..2, one per row; got float64 of shape (3, 3)",
     ),
     "predictions of no class": (
         lambda: metrics.compare_error_rates(Y, Y, [0, 1, -1], U),

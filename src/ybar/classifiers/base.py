@@ -1,10 +1,11 @@
-"""What all classifiers share: the check of what `fit` is passed, decoding, scoring."""
+"""What all classifiers share: checks of the arguments of `fit`, decoding, scoring."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from .. import decode, labels, metrics, transition
+from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
 
@@ -24,15 +26,25 @@ _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
 
 class Checked(NamedTuple):
-    """What `fit` was given, checked."""
+    """The forms of y that `neural` still looks at itself; it is to adopt `Observed` next."""
 
     codes: AnyArray
+    """Class indices or a boolean array; for evidence, which rows say something, (N, 1)."""
     weights: FloatArray | None
     classes: AnyArray
     T: FloatArray
-    evidence: labels.Evidence | None = None
-    """Where y is more than complementary labels; `codes` then only tell which rows say something,
-    as a boolean array of shape (N, 1)."""
+    evidence: labels.Evidence | None
+    observed: Observed
+
+    @classmethod
+    def of(cls, observed: Observed, y: Any) -> Checked:
+        """Return the same observations in the forms they came in."""
+        evidence = None if observed.by_label else y
+        codes: AnyArray = observed.informative[:, None]
+        if observed.by_label:
+            one_each = np.array_equal(observed.label_table, np.eye(len(observed.classes)))
+            codes = observed.code if one_each else observed.label_table[observed.code]
+        return cls(codes, observed.weights, observed.classes, observed.T, evidence, observed)
 
 
 class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -135,80 +147,76 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         except ValueError as err:
             raise ValueError(" ".join(str(err).split())) from err
 
-    def _check_fit(
+    def _observe_fit(
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> Checked:
-        """Check what all classifiers take."""
+    ) -> Observed:
+        """Check the arguments of ``fit``, and return y with its weights and T."""
         if y is None:
             raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: "
-                "y are the complementary labels, one for each row of X"
+                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
+                "the complementary labels, one for each row of X"
             )
         if X is None:
             raise TypeError("X must be an array, a sparse matrix or a data frame; got None")
         if self.decoder is not None or not self._has_own_decoder:
             decode.check_method(self.decoder, name="decoder")
-        codes, classes, T, evidence = self._read_y(y, self.classes)
-        n_rows, n_classes = _num_samples(X), len(classes)
-        if n_rows != len(codes):
-            raise ValueError(
-                "X and y must have the same number of rows (inconsistent numbers of samples); "
-                f"got {n_rows} and {len(codes)}"
-            )
-        weights = None if sample_weight is None else checks.weights(sample_weight, n_rows)
-        seen = np.arange(n_classes)
-        check_labelled(codes, weights)
-        if evidence is None and n_classes > 1:
-            rows, indices = labels.pairs(codes, n_classes)
-            seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
-        if len(seen) < 2:
-            raise ValueError(
-                "y must hold at least two different complementary labels; got only one class, "
-                f"{checks.shown(classes[seen[0]])}. Collect labels that rule out other classes too"
-            )
+        observed = self._observe(y, self.classes)
+        n_rows, n_classes = _num_samples(X), len(observed.classes)
+        checks.same_length("X", n_rows, "y", len(observed))
+        observed = weighted(observed, sample_weight)
+        _check_several_classes(observed)
         if n_rows < n_classes:
             raise ValueError(
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
                 f"n_samples = {n_rows}. Collect more rows or name fewer classes"
             )
-        T = self._check_transition(classes) if T is None else T
-        return Checked(codes, weights, classes, T, evidence)
+        return self._with_transition(observed)
 
-    def _read_y(
-        self, y: ArrayLike | labels.Evidence, known: ArrayLike | None
-    ) -> tuple[AnyArray, AnyArray, FloatArray | None, labels.Evidence | None]:
-        """Return y as codes and its classes; if it is evidence its T, and it if there is more."""
-        if not isinstance(y, labels.Evidence):
-            return *labels.encode(y, known), None, None
-        classes, own = y.classes, y.transition
+    def _check_fit(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> Checked:
+        return Checked.of(self._observe_fit(X, y, sample_weight), y)
+
+    def _observe(self, y: ArrayLike | labels.Evidence, known: ArrayLike | None) -> Observed:
+        """Return y in the internal form, or refuse what the classifier cannot learn from."""
+        observed = observe(y, known)
+        if observed.by_label:
+            return observed
+        classes = observed.classes
         if known is not None and not np.array_equal(np.asarray(known), classes):
             raise ValueError(
                 f"classes must be those of the evidence in y, {checks.shown(classes.tolist())}; "
                 f"got {checks.shown(np.asarray(known).tolist())}"
             )
-        left_out = isinstance(self.transition, str) and self.transition == "uniform"
-        if own is None or not left_out:
-            T = self._check_transition(classes)
-            if own is not None and not np.allclose(T, own, rtol=0, atol=1e-9):
-                raise ValueError(
-                    "transition must be the T of the complementary labels in y, or be left out "
-                    "(evidence has its own); got another one"
-                )
-            own = T if own is None else own
-        labelled = y.labels()
-        if labelled is not None:
-            return labelled, classes, own, None
+        by_label = observed.as_labels()
+        observed = self._with_transition(observed)
+        if by_label is not None:
+            return by_label
         if not self._takes_evidence:
             raise ValueError(
-                f"y must hold complementary labels under one T and nothing else for "
+                "y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "
                 "kinds, or a label twice in a row. Use method='cpe-f' of "
                 "ComplementaryNetClassifier or CPEBoostingClassifierCV, which takes all of it"
             )
-        informative = y.informative[:, None]
-        if not informative.any():
-            raise ValueError("y must tell classes apart in some row; got evidence of nothing")
-        return informative, classes, own, y
+        if not observed.informative.any():
+            raise ValueError("y must be informative in some row; got evidence of nothing")
+        return observed
+
+    def _with_transition(self, observed: Observed) -> Observed:
+        """Return y with its T: that of the evidence, or that of the parameter `transition`."""
+        left_out = isinstance(self.transition, str) and self.transition == "uniform"
+        if observed.transition is not None and left_out:
+            return observed
+        T = self._check_transition(observed.classes)
+        if observed.transition is None:
+            return observed.with_transition(T)
+        if not np.allclose(T, observed.transition, rtol=0, atol=1e-9):
+            raise ValueError(
+                "transition must be the T of the complementary labels in y, or be left out "
+                "(evidence has its own); got another one"
+            )
+        return observed
 
     def _check_transition(self, classes: AnyArray) -> FloatArray:
         """Return T, in the order of the classes."""
@@ -224,12 +232,28 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return tags
 
 
-def check_labelled(codes: AnyArray, weights: FloatArray | None) -> None:
-    """Refuse weights that leave no label."""
-    labelled = codes.any(axis=1) if codes.ndim == 2 else slice(None)
-    if weights is not None and not weights[labelled].any():
+def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
+    """Return the observations with weights, which must leave some informative row."""
+    if sample_weight is None:
+        return observed
+    observed = replace(observed, weights=checks.weights(sample_weight, len(observed)))
+    if not observed.usable.any():
         raise ValueError(
             "sample_weight must not be zero for every row that has a label; got 0 for all"
+        )
+    return observed
+
+
+def _check_several_classes(observed: Observed) -> None:
+    """Refuse labels of a single class, from which nothing can be learned."""
+    if not observed.by_label:
+        return
+    seen = np.unique(observed.subset(np.flatnonzero(observed.usable)).single_labels()[1])
+    if len(seen) < 2:
+        raise ValueError(
+            "y must hold at least two different complementary labels; got only one class, "
+            f"{checks.shown(observed.classes[seen[0]])}. Collect labels that rule out other "
+            "classes too"
         )
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .. import metrics
-from ..metrics.losses import mean_and_error
+from ..metrics.losses import Losses, mean_and_error
 from ..utils.checks import shown
-from ..utils.typing import AnyArray, FloatArray, IntArray
+from ..utils.typing import AnyArray, FloatArray
 
 
 def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
@@ -41,20 +41,31 @@ def check_select(select: Any) -> None:
 
 
 def simplest(
-    losses: Sequence[FloatArray],
-    complexity: Sequence[int],
-    rows: IntArray,
-    n: int,
-    weights: FloatArray | None,
+    losses: Sequence[Losses], complexity: Sequence[int], weights: FloatArray | None
 ) -> int:
-    """Return the simplest candidate within one (paired) standard error of the best.
+    """Return the index of the simplest candidate within one paired standard error of the best.
 
-    `losses` has those of all held-out labels for each candidate, `rows` the row of each label.
+    `losses` has the losses of the same held-out labels for each candidate.
     """
-    scel = [mean_and_error(values, rows, n, weights)[0] for values in losses]
+    scel = [mean_and_error(*each, weights)[0] for each in losses]
     best = losses[int(np.argmin(scel))]
-    errors = [mean_and_error(values - best, rows, n, weights)[1] for values in losses]
+    differences = [each._replace(values=each.values - best.values) for each in losses]
+    errors = [mean_and_error(*each, weights)[1] for each in differences]
     return metrics.one_standard_error(scel, errors, complexity=complexity, paired=True)
+
+
+def record_search(
+    classifier: Any,
+    params: list[dict[str, Any]],
+    scel: FloatArray,
+    std_error: FloatArray,
+    best_index: int,
+) -> None:
+    """Set the attributes of a search by SCEL, as ``GridSearchCV`` has them."""
+    classifier.cv_results_ = cv_results(params, scel, std_error)
+    classifier.best_index_ = best_index
+    classifier.best_params_ = params[best_index]
+    classifier.best_score_ = float(-scel[best_index])
 
 
 def cv_results(

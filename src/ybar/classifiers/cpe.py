@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from .. import decode, labels
+from .. import decode
 from ..utils import checks
 from ..utils.typing import FloatArray, IntArray
 from .base import ComplementaryClassifier
@@ -129,10 +129,10 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         """
         base = self._base()
         _check_base(base)
-        codes, weights, classes, T, _ = self._check_fit(X, y, sample_weight)
-        rows, indices = labels.pairs(codes, len(classes))
-        X_fit = X
-        if codes.ndim == 2:
+        observed = self._observe_fit(X, y, sample_weight)
+        rows, indices = observed.single_labels()
+        X_fit, weights = X, observed.weights
+        if not np.array_equal(rows, np.arange(len(observed))):  # not one label per row
             X_fit = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
             weights = None if weights is None else weights[rows]
         # Some estimators (XGBoost) insist on labels 0..m-1 without gaps.
@@ -150,7 +150,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
                 f"complementary labels: {reason}"
             ) from err
         self.estimator_, self.seen_classes_ = fitted, seen
-        self.classes_, self.transition_ = classes, T
+        self.classes_, self.transition_ = observed.classes, observed.T
         for attribute in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, attribute):
                 setattr(self, attribute, getattr(fitted, attribute))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import labels, transition
+from ..metrics.scorers import last_step
 from ..utils.typing import AnyArray
 from .drawing import (
     as_probability,
@@ -17,7 +18,7 @@ from .drawing import (
     matrix_axes,
     write_values,
 )
-from .inputs import class_names, last_step
+from .inputs import class_names
 
 
 class TransitionDisplay:

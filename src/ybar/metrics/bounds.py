@@ -8,11 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import labels, transition
+from .. import transition
 from ..decode import check_probabilities
+from ..utils.checks import same_length
 from ..utils.distances import pairwise
+from ..utils.encoding import check_indices
 from ..utils.typing import AnyArray, Distance, FloatArray, IntArray
-from .losses import mean_and_error, same_length
+from .losses import mean_and_error
 
 
 def complementary_estimation_loss(
@@ -46,8 +48,8 @@ def complementary_estimation_loss(
     """
     array = transition.check(T)
     probabilities = check_probabilities(q, len(array))
-    _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
-    same_length("y_true", true, "q", probabilities)
+    true = check_indices(y_true, len(array), "y_true")
+    same_length("y_true", len(true), "q", len(probabilities))
     losses = _losses_against_rows(probabilities, array, true, loss)
     return mean_and_error(losses, np.arange(len(true)), len(true), sample_weight)[0]
 
@@ -123,8 +125,8 @@ def error_bound(
     array = transition.check(T)
     true_T = array if T_true is None else transition.check(T_true, len(array), name="T_true")
     probabilities = check_probabilities(q, len(array))
-    _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
-    same_length("y_true", true, "q", probabilities)
+    true = check_indices(y_true, len(array), "y_true")
+    same_length("y_true", len(true), "q", len(probabilities))
     nearest = pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
     error_rate = float(np.mean(nearest != true))
     gamma = transition.gamma(array, distance)

@@ -6,31 +6,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .. import labels
+from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.typing import FloatArray
-from .losses import mean_and_error, scel_losses
-from .validation import ure_zero_one
+from .losses import mean_and_error, scel_losses, ure_losses
 
 
-def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Return the classifier of ours inside pipelines and searches, and X as it sees it."""
-    while not hasattr(estimator, "predict_complementary_proba"):
-        if isinstance(estimator, Pipeline):
-            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-            estimator = estimator[-1]
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
+def last_step(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """Return the fitted classifier of ybar inside pipelines and searches, and its input."""
+    transformers = []
+    classifier = estimator
+    while not hasattr(classifier, "predict_complementary_proba"):
+        if isinstance(classifier, Pipeline):
+            transformers.append(classifier[:-1])
+            classifier = classifier[-1]
+        elif hasattr(classifier, "best_estimator_"):
+            classifier = classifier.best_estimator_
+        elif isinstance(classifier, BaseSearchCV):
+            check_is_fitted(classifier, "best_estimator_")
         else:
             raise TypeError(
-                "the scorer needs a classifier with predict_complementary_proba, or a pipeline or "
-                f"search that ends in one; got {type(estimator).__name__}. Wrap it: "
-                "CPEClassifier(estimator)"
+                "classifier must be a fitted classifier of ybar, or a pipeline or search that ends "
+                f"in one; got {checks.shown(classifier)}. Wrap it: CPEClassifier(estimator)"
             )
-    return estimator, X
+    check_is_fitted(classifier, "transition_")
+    for steps in transformers:
+        X = steps.transform(X) if X is not None and len(steps) else X
+    return classifier, X
 
 
 def labels_follow(classifier: Any) -> FloatArray:
@@ -42,26 +49,18 @@ def labels_follow(classifier: Any) -> FloatArray:
     return np.asarray(getattr(classifier, "_labels_follow", classifier.transition_))
 
 
-def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
-    """Return the classifier of ours, its X, and the labels as codes, or as evidence."""
-    classifier, X = _last_step(estimator, X)
-    check_is_fitted(classifier, "classes_")
-    codes: Any
-    if isinstance(y, labels.Evidence):
-        if not np.array_equal(y.classes, classifier.classes_):
-            raise ValueError(
-                "the evidence in y must be of the classes of the classifier, "
-                f"{checks.shown(classifier.classes_.tolist())}; got "
-                f"{checks.shown(y.classes.tolist())}"
-            )
-        codes = y
-    else:
-        codes, _ = labels.encode(y, classifier.classes_)
-    if _num_samples(X) != len(codes):
+def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Observed]:
+    """Return the classifier of ybar, its input, and y in the internal form."""
+    classifier, X = last_step(estimator, X)
+    observed = observe(y, classifier.classes_)
+    if not np.array_equal(observed.classes, classifier.classes_):
         raise ValueError(
-            f"X and y must have the same number of rows; got {_num_samples(X)} and {len(codes)}"
+            "the evidence in y must be of the classes of the classifier, "
+            f"{checks.shown(classifier.classes_.tolist())}; got "
+            f"{checks.shown(observed.classes.tolist())}"
         )
-    return classifier, X, codes
+    checks.same_length("X", _num_samples(X), "y", len(observed))
+    return classifier, X, observed
 
 
 def scel_scorer(
@@ -71,17 +70,18 @@ def scel_scorer(
 
     Notes
     -----
-    Models that count (neighbours, forests) give classes that they have not seen the probability
-    0. One such label would make SCEL infinite and every such model equally bad. Among the n labels
-    scored it counts as 1/(n+1) instead: n labels cannot tell a rarer one from an impossible one.
+    Models that count (neighbours, forests) assign the probability 0 to classes that they have not
+    seen. A single such label would make SCEL infinite, and all such models equally bad. Among the
+    n scored labels a probability of 0 therefore counts as 1/(n+1): n labels cannot distinguish a
+    rarer label from an impossible one.
 
-    For `ybar.labels.Evidence` the loss is that of all that was observed of a row, under the T that
-    the evidence has, or, where that is the one the classifier was given, under what it learned of
-    it; see `scel`. Models of q alone (all but networks and trees that learn p) are judged by their
-    q, label by label, where evidence holds nothing but labels under their T.
+    For `ybar.labels.Evidence` the loss is that of all observations of a row, under the T of the
+    evidence; see `scel`. If that T is the one that was passed to the classifier, the T that the
+    classifier learned replaces it. Models that estimate q only (all but networks and trees that
+    learn p) are scored by q, label by label, if the evidence holds only labels drawn from their T.
 
-    Several labels a row work in ``GridSearchCV`` and ``cross_val_score``; ``HalvingGridSearchCV``
-    itself takes one label a row only.
+    Boolean arrays with several labels per row work in ``GridSearchCV`` and ``cross_val_score``;
+    ``HalvingGridSearchCV`` itself accepts only one label per row.
 
     Examples
     --------
@@ -93,16 +93,14 @@ def scel_scorer(
     >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.scel_scorer).shape
     (5,)
     """
-    classifier, X, codes = _for_scoring(estimator, X, y)
-    if isinstance(codes, labels.Evidence) and _same(codes, classifier):
-        own = codes.labels() if getattr(classifier, "estimates_", "q") == "q" else None
-        learned = getattr(classifier, "learned_transition_", None)
-        codes = codes.under(learned) if own is None else own
-    if isinstance(codes, labels.Evidence):
-        probabilities = classifier.predict_proba(X)
-    else:
+    classifier, X, observed = _for_scoring(estimator, X, y)
+    if _has_its_transition(observed, classifier):
+        observed = _as_learned(observed, classifier)
+    if observed.by_label:
         probabilities = classifier.predict_complementary_proba(X)
-    return -mean_and_error(*scel_losses(codes, probabilities, None), sample_weight)[0]
+    else:
+        probabilities = classifier.predict_proba(X)
+    return -mean_and_error(*scel_losses(observed, probabilities, None), sample_weight)[0]
 
 
 def ure_scorer(
@@ -110,8 +108,9 @@ def ure_scorer(
 ) -> float:
     """Return minus the URE of the error rate: a scorer as `scel_scorer`.
 
-    Labels are taken to follow the T that the classifier was given, or the one that it found on
-    labels held out ("cpe-n", and "cpe-t" with trust); those of `ybar.labels.Evidence` its own.
+    It assumes that labels are drawn from the T that was passed to the classifier, or from the one
+    that the classifier estimated on held-out labels ("cpe-n", and "cpe-t" with trust).
+    `ybar.labels.Evidence` has its own T.
 
     Examples
     --------
@@ -123,15 +122,24 @@ def ure_scorer(
     >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.ure_scorer).shape
     (5,)
     """
-    classifier, X, codes = _for_scoring(estimator, X, y)
+    classifier, X, observed = _for_scoring(estimator, X, y)
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
     T = labels_follow(classifier)
-    if isinstance(y, labels.Evidence) and y.transition is not None and not _same(y, classifier):
-        T = y.transition
-    return -ure_zero_one(codes, predicted, T, sample_weight=sample_weight)
+    if observed.transition is not None and not _has_its_transition(observed, classifier):
+        T = observed.transition
+    (losses,) = ure_losses(observed, T, stacklevel=3, y_pred=predicted)
+    return -mean_and_error(*losses, sample_weight)[0]
 
 
-def _same(evidence: labels.Evidence, classifier: Any) -> bool:
-    """Return whether its labels are drawn from the T that the classifier was given."""
-    T = evidence.transition
+def _has_its_transition(observed: Observed, classifier: Any) -> bool:
+    """Return whether evidence has the T that was passed to the classifier."""
+    T = observed.transition
     return T is not None and np.allclose(T, classifier.transition_, rtol=0, atol=1e-9)
+
+
+def _as_learned(observed: Observed, classifier: Any) -> Observed:
+    """Return evidence as the classifier models it: label by label, or under the T it learned."""
+    by_label = observed.as_labels()
+    if by_label is not None and getattr(classifier, "estimates_", "q") == "q":
+        return by_label
+    return observed.with_transition(getattr(classifier, "learned_transition_", observed.T))

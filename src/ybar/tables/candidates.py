@@ -14,7 +14,7 @@ from .. import metrics, transition
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
-from ..metrics import losses
+from ..metrics import likelihood, losses
 from ..neural import ComplementaryNetClassifier
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -193,7 +193,7 @@ def error_rate(mask: BoolArray, predicted: IntArray, T: FloatArray) -> tuple[flo
 
 def losses_of(q: FloatArray, mask: BoolArray) -> FloatArray:
     """Return -log q of each label; a probability of 0 counts as 1/(n+1)."""
-    return losses.log_losses(q[mask], 1 / (int(mask.sum()) + 1))
+    return likelihood.log_losses(q[mask], 1 / (int(mask.sum()) + 1))
 
 
 def mean_and_error(values: FloatArray, mask: BoolArray) -> tuple[float, float]:

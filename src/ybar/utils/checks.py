@@ -217,6 +217,14 @@ def mask(array: AnyArray, n_classes: int, name: str) -> None:
         )
 
 
+def same_length(name: str, n: int, other: str, n_other: int) -> None:
+    """Check that two arguments have the same number of rows."""
+    if n != n_other:
+        raise ValueError(
+            f"{name} and {other} must have the same number of rows; got {n} and {n_other}"
+        )
+
+
 def weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Return weights as float64, one for each row."""
     array = array_of_numbers(sample_weight, "sample_weight must be numbers, one for each row")
