@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from .. import decode, labels
+from ..classifiers import hold_out
 from ..classifiers.cpe import CPEClassifier
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray, IntArray
@@ -72,10 +73,7 @@ def check(
         raise ValueError(
             f"X must be an array, a sparse matrix or a data frame; got {checks.shown(X)}"
         ) from None
-    if n_rows != len(column):
-        raise ValueError(
-            f"X and y must have the same number of rows; got {n_rows} and {len(column)}"
-        )
+    checks.same_length("X", n_rows, "y", len(column))
     names, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
     if len(names) != n:
         raise ValueError(
@@ -137,8 +135,7 @@ def simulate(
     """
     found = {name: np.empty((repeats, len(pilot.sizes))) for name in designs}
     for repeat in range(repeats):
-        order = generator.permutation(len(pilot.codes))
-        test, train = order[: pilot.n_test], order[pilot.n_test :]
+        train, test = hold_out.split(len(pilot.codes), pilot.n_test, generator, shuffled=True)
         rows = np.resize(train, pilot.sizes[-1])  # from the start again where it is too short
         X_rows, X_test = _safe_indexing(pilot.X, rows), _safe_indexing(pilot.X, test)
         model = _seeded(pilot.classifier, generator)

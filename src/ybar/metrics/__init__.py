@@ -8,8 +8,9 @@ several complementary labels a row are a boolean N×K array, and every single la
 from __future__ import annotations
 
 from .bounds import ErrorBound, complementary_estimation_loss, error_bound
-from .comparison import Comparison, compare, compare_error_rates, one_standard_error
+from .comparison import Comparison, compare, compare_error_rates
 from .scorers import scel_scorer, ure_scorer
+from .selection import one_standard_error
 from .validation import scel, ure_zero_one
 
 __all__ = [
