@@ -463,7 +463,7 @@ CASES = [
     pytest.param(
         lambda: cpe(TooNarrow()).fit(X, Y).predict(X),
         ValueError,
-        ["estimator TooNarrow must give", "3 classes", "predict_proba", "shape (60, 2)"],
+        ["estimator TooNarrow must return", "3 classes", "predict_proba", "shape (60, 2)"],
         id="base-forgets-a-class",
     ),
     pytest.param(

@@ -1,7 +1,6 @@
-"""Class probabilities that mean what they say, made so and checked.
+"""Calibrate class probabilities by a temperature, and measure their calibration.
 
-`fit_temperature` needs complementary labels only; `expected_calibration_error` needs true ones, and
-tells afterwards how well it went.
+`fit_temperature` needs complementary labels only; `expected_calibration_error` needs true labels.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _COLDEST, _HOTTEST = 1 / 20, 20.0
 
 
 def temper(p: ArrayLike, temperature: float) -> FloatArray:
-    """Return p^(1/temperature), each row divided by its sum: surer below 1, less sure above.
+    """Return p^(1/temperature), normalised per row: more confident below 1, less confident above.
 
     Parameters
     ----------
     p : array-like of shape (N, K)
-        Class probabilities, as ``predict_proba`` gives them. What is 0 stays 0.
+        Class probabilities, as ``predict_proba`` returns them. Zeros stay 0.
     temperature : float
         Above 0; 1 changes nothing.
 
@@ -55,14 +54,14 @@ def fit_temperature(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the temperature under which held-out complementary labels are the likeliest.
+    """Return the temperature that maximises the likelihood of held-out complementary labels.
 
-    It minimises SCEL of the tempered p: no true label is needed.
+    It minimises the SCEL of the tempered p; no true label is needed.
 
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
-        Labels of rows that p was not fitted to.
+        Labels of rows that the model was not fitted to.
     p : array-like of shape (N, K)
         Class probabilities of those rows.
     T : array-like of shape (K, K)
@@ -72,8 +71,8 @@ def fit_temperature(
     Returns
     -------
     float
-        From 1/20 to 20. A row whose label has probability 0 under every temperature counts as one
-        of probability 1/(n+1) among n labels, as in `ybar.metrics.scel_scorer`.
+        From 1/20 to 20. A label with probability 0 at every temperature counts as one of
+        probability 1/(n+1) among n labels, as in `ybar.metrics.scel_scorer`.
 
     Examples
     --------
@@ -118,17 +117,18 @@ def fit_temperature(
 
     ends = math.log(_COLDEST), math.log(_HOTTEST)
     # SCEL can have several local minima: search a grid before descending.
-    places = np.linspace(*ends, 25)
-    best = int(np.argmin([scel(place) for place in places]))
-    bounds = places[max(0, best - 1)], places[min(len(places) - 1, best + 1)]
+    grid = np.linspace(*ends, 25)
+    best = int(np.argmin([scel(place) for place in grid]))
+    bounds = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
     return math.exp(minimize_scalar(scel, bounds=bounds, method="bounded").x)
 
 
 def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int = 15) -> float:
-    """Return how far the largest p is from the share of correct predictions, on average.
+    """Return the expected calibration error: the mean gap between confidence and accuracy.
 
-    Rows are put in bins of equal width by their largest p; the absolute differences between the
-    mean of it and the accuracy in each bin are weighted by the rows in it.
+    Rows are binned by their largest p, in bins of equal width. The error is the absolute
+    difference between the mean of the largest p and the accuracy in each bin, averaged with the
+    numbers of rows as weights.
 
     Parameters
     ----------
@@ -149,10 +149,10 @@ def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int =
     true = check_indices(y_true, probabilities.shape[1], "y_true")
     checks.same_length("y_true", len(true), "p", len(probabilities))
     n_bins = checks.whole_number(n_bins, "n_bins", 1)
-    sure = probabilities.max(axis=1).astype(np.float64)
+    confidence = probabilities.max(axis=1).astype(np.float64)
     right = probabilities.argmax(axis=1) == true
-    place = np.minimum((sure * n_bins).astype(np.intp), n_bins - 1)
-    gaps = np.bincount(place, weights=right - sure, minlength=n_bins)
+    bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
+    gaps = np.bincount(bins, weights=right - confidence, minlength=n_bins)
     return float(np.abs(gaps).sum() / len(true))
 
 

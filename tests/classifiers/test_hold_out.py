@@ -59,7 +59,7 @@ def test_both_parts_must_have_rows_of_use(lacking):
     else:
         observed = replace(observed, weights=(np.arange(30) < 20).astype(float))
     split = [(np.arange(20), np.arange(20, 30))]
-    with pytest.raises(ValueError, match="cv must leave labelled rows .* to validate on"):
+    with pytest.raises(ValueError, match=r"cv must leave labelled rows .* to validate on"):
         hold_out.splits(observed, split, 0.1, 0)
-    with pytest.raises(ValueError, match="cv must leave labelled rows .* to train on"):
+    with pytest.raises(ValueError, match=r"cv must leave labelled rows .* to train on"):
         hold_out.splits(observed, [split[0][::-1]], 0.1, 0)

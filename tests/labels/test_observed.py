@@ -70,9 +70,9 @@ def test_rows_without_a_label_or_weight_are_of_no_use(mask):
 @pytest.mark.parametrize("form", ["codes", "mask", "evidence"])
 def test_a_subset_has_the_answers_of_its_rows(form, mask, T):
     y = {"codes": np.arange(60) % K, "mask": mask, "evidence": Evidence.excluded(mask)}[form]
-    observed = replace(observe(y), weights=np.arange(60.0))
+    observed = replace(observe(y, range(K)), weights=np.arange(60.0))
     rows = np.array([7, 5, 30, 7])
-    part, alone = observed.subset(rows), observe(y[rows])
+    part, alone = observed.subset(rows), observe(y[rows], range(K))
     np.testing.assert_array_equal(part.weights, rows)
     np.testing.assert_array_equal(part.informative, alone.informative)
     for one, other in (

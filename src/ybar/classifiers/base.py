@@ -48,11 +48,11 @@ class Checked(NamedTuple):
 
 
 class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What every classifier here has in common: from complementary probabilities to the rest.
+    """Base class of all classifiers: it derives all predictions from complementary probabilities.
 
-    A subclass has the parameters ``transition``, ``decoder`` and ``classes``, calls `_check_fit`
-    at the start of ``fit``, sets ``classes_`` and ``transition_``, and defines
-    ``predict_complementary_proba``. What ``fit`` does stands in ``with self._all_or_nothing()``.
+    A subclass has the parameters ``transition``, ``decoder`` and ``classes`` and defines
+    ``predict_complementary_proba``. Its ``fit`` runs inside ``with self._all_or_nothing()``, calls
+    `_observe_fit` first, and sets ``classes_`` and ``transition_``.
     """
 
     transition: ArrayLike
@@ -60,12 +60,12 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes: ArrayLike | None
     classes_: AnyArray
     transition_: FloatArray
-    decoder_: Any  # what decoder=None means
-    _has_own_decoder = False  # whether it means something
+    decoder_: Any  # the decoder that decoder=None stands for
+    _has_own_decoder = False  # whether decoder=None is allowed
 
     @property
     def _takes_evidence(self) -> bool:
-        """Whether it learns from more than complementary labels."""
+        """Whether the classifier learns from evidence of other kinds than complementary labels."""
         return False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -97,9 +97,9 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the ordinary-class probabilities that explain the complementary ones best.
 
-        They are those of `ybar.decode.class_probabilities`, whatever the decoder: where T is not
-        uniform their largest entry can differ from `predict`, except with the "likelihood"
-        decoder.
+        They are computed by `ybar.decode.class_probabilities`, whatever the decoder. Unless T is
+        uniform or the decoder is "likelihood", the most probable class can therefore differ from
+        `predict`.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return decode.class_probabilities(self.predict_complementary_proba(X), self.transition_)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return minus SCEL on complementary labels: what can be known without true labels.
+        """Return minus SCEL, the log loss on complementary labels: no true labels are needed.
 
         Parameters
         ----------
@@ -124,15 +124,15 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         float
-            Higher is better. A label that occurs though its probability is exactly 0 (neighbours
-            and forests give that) counts as 1/(n+1) among n labels; see
-            `ybar.metrics.scel_scorer`.
+            Higher is better. If a label occurs although its predicted probability is exactly 0
+            (neighbours and forests predict that), the probability counts as 1/(n+1) among n
+            labels; see `ybar.metrics.scel_scorer`.
         """
         return metrics.scel_scorer(self, X, y, sample_weight)
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Undo what `fit` set so far when it fails, or is interrupted: the old model stays."""
+        """Restore all attributes if `fit` fails or is interrupted, so that the old model stays."""
         before = self.__dict__.copy()
         try:
             yield
@@ -141,7 +141,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise
 
     def _validate(self, X: Any, **checks: Any) -> AnyArray:
-        """Check X as scikit-learn does, with its error in one line."""
+        """Check X as scikit-learn does, with the error message in one line."""
         try:
             return np.asarray(validate_data(self, X, **checks))
         except ValueError as err:
@@ -219,14 +219,15 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return observed
 
     def _check_transition(self, classes: AnyArray) -> FloatArray:
-        """Return T, in the order of the classes."""
+        """Return the parameter `transition` as a matrix in the order of the classes."""
         T = transition.check(self.transition, len(classes), name="transition")
         checks.named_as(self.transition, classes, "transition")
         return T
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # y says what an example is not: fitted to ordinary labels the accuracy must be poor.
+        # y names classes that a row does not have: after a fit to ordinary labels the accuracy is
+        # poor by design.
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
         return tags
@@ -259,7 +260,7 @@ def _check_several_classes(observed: Observed) -> None:
 
 @contextlib.contextmanager
 def plain_parameters() -> Iterator[None]:
-    """Have the state of classifiers hold plain arrays where they were given data frames."""
+    """Make the state of classifiers hold arrays in place of data frames that were parameters."""
     token = _PLAIN.set(True)
     try:
         yield

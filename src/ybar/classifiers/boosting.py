@@ -1,4 +1,4 @@
-"""Boosted trees from complementary labels, every number of trees from one fit a learning rate."""
+"""Boosted trees from complementary labels; one fit per learning rate evaluates every size."""
 
 from __future__ import annotations
 
@@ -29,56 +29,58 @@ __all__ = ["CPEBoostingClassifierCV"]
 
 
 class CPEBoostingClassifierCV(ComplementaryClassifier):
-    """Boosted trees (LightGBM); learning rate and number of trees by SCEL.
+    """Boosted trees (LightGBM); SCEL selects the learning rate and the number of trees.
 
-    By default this is the paper's CPE-GBDT: trees learn q, which T decodes. With ``method="cpe-f"``
-    they learn p, and T is in the loss, -log (Tᵀp)[ȳ], as it is for networks.
+    By default this is the paper's CPE-GBDT: trees estimate q, which T decodes. With
+    ``method="cpe-f"`` trees estimate p, and T is part of the loss -log (Tᵀp)[ȳ], as for networks.
 
-    One fit a learning rate gives the held-out SCEL of every number of trees on the way. The
-    features are binned once for all rates. A rate stops early when it can no longer win: when
-    even going on to fall as fast as over the last 25 trees or so, it would end above the best
-    SCEL found so far. (That is exact while the loss falls ever more slowly, as it does but for
-    noise; ``early_stopping=False`` runs all.) The best pair is then fitted to all rows.
+    One fit per learning rate yields the held-out SCEL of every number of trees on the way; the
+    features are binned once for all rates. A rate stops early if it cannot win any more: if its
+    loss, decreasing as fast as over the last 5 candidates, would end above the best SCEL so far.
+    (The rule is exact as long as the loss decreases ever more slowly, that is, up to noise;
+    ``early_stopping=False`` disables it.) The best pair is then fitted to all rows.
 
     Parameters
     ----------
     learning_rates : list of float, optional
         Candidates; by default 0.01, 0.025, 0.05 and 0.1.
     n_estimators : list of int, optional
-        Candidates for the number of boosting rounds (each grows a tree for every class); by
+        Candidates for the number of boosting rounds, each of which adds a tree per class; by
         default 5, 10, …, 500.
     method : {"cpe-i", "cpe-f"}
-        What the trees learn: q, or p. "cpe-f" takes all kinds of `ybar.labels.Evidence`, and
-        several labels of a row together. Where complementary labels say little each, leaves then
-        have as many rows as tell what LightGBM's 20 ordinary labels would, a tenth of all rows at
-        most, and each tree sees half of the rows, if these are enough to split, and a fifth of the
-        features, or four. `lightgbm_params` may say otherwise (``min_data_in_leaf``,
-        ``bagging_fraction``, ``feature_fraction``).
+        What the trees estimate: q ("cpe-i") or p ("cpe-f"). "cpe-f" accepts all kinds of
+        `ybar.labels.Evidence`, and uses the joint likelihood of several labels of a row. It also
+        changes LightGBM's defaults if a complementary label carries little information: a leaf
+        must have as many rows as carry the information of 20 ordinary labels (at most a tenth of
+        all rows), and each tree sees half of the rows, if these are enough to split, and a fifth
+        of the features, at least four. `lightgbm_params` overrides these defaults
+        (``min_data_in_leaf``, ``bagging_fraction``, ``feature_fraction``).
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable, optional
-        See `ybar.decode.decode`; "max" is argmax of the trees' own p with "cpe-f". By default "l1",
-        and "max" where y is evidence of other kinds than complementary labels.
+        See `ybar.decode.decode`; with "cpe-f", "max" is the argmax of the p that trees estimate.
+        By default "l1", or "max" if y is evidence of other kinds than complementary labels.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        complementary label; by default the sorted values of y.
     validation_fraction : float
-        Share of the rows held out, at random, to choose.
+        Share of the rows that is held out, at random, to select the candidate.
     cv : int, splitter or iterable of (train, validation) indices, optional
-        Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
-        their labels together.
+        Splits to use in place of `validation_fraction`; an int is a number of shuffled folds. The
+        SCEL is the mean over the held-out labels of all splits.
     select : {"best", "one-std-error"}
-        The pair of the lowest SCEL; or of its learning rate the fewest trees whose SCEL is within
-        one standard error of it (that of the difference, see
-        `ybar.metrics.one_standard_error`). Learning rates have no order from simple to complex.
+        "best" selects the pair with the lowest SCEL. "one-std-error" keeps the learning rate of
+        that pair and selects the fewest trees whose SCEL is within one standard error of the
+        lowest (the standard error of the difference, see `ybar.metrics.one_standard_error`).
+        Learning rates have no order from simple to complex.
     early_stopping : bool
-        Whether rates that can no longer win stop.
+        Whether a learning rate stops once it cannot win any more.
     lightgbm_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15, "max_bin": 63}``.
     random_state : int, Generator, RandomState or None
     n_jobs : int or None
-        Threads, -1 for all cores. None is all cores from 10,000 rows on and one thread below,
-        where more get in each other's way. The result does not depend on it.
+        Threads, -1 for all cores. None means all cores from 10,000 rows on and one thread below,
+        where several threads are slower than one. The result does not depend on it.
     verbose : bool
         Whether to show a progress bar (with rich).
 
@@ -87,19 +89,19 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     classes_ : ndarray of shape (K,)
     transition_ : ndarray of shape (K, K)
     cv_results_ : dict
-        The paths: ``param_learning_rate``, ``param_n_estimators``, ``scel``, ``scel_std_error``
-        (NaN where a rate had stopped) and scikit-learn's ``params``, ``mean_test_score``,
-        ``rank_test_score``.
+        Results per candidate: ``param_learning_rate``, ``param_n_estimators``, ``scel``,
+        ``scel_std_error`` (NaN after a learning rate has stopped early) and scikit-learn's
+        ``params``, ``mean_test_score``, ``rank_test_score``.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     model_ : str
         The fitted booster in LightGBM's text form.
     estimates_ : {"q", "p"}
-        What its trees learned.
+        What the trees estimate.
     decoder_ : {"l1", "max"}
-        What decodes where `decoder` is None.
+        The decoder that ``decoder=None`` stands for.
     seen_classes_ : ndarray
-        Indices into ``classes_`` of the columns of the booster: with "cpe-i" the classes that
-        occur in y, with "cpe-f" all.
+        Indices into ``classes_`` of the outputs of the booster: with "cpe-i" the classes that
+        occur in y, with "cpe-f" all classes.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -159,15 +161,15 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose by SCEL on held-out complementary labels, then fit all rows.
+        """Select a candidate by SCEL on held-out complementary labels, then fit it to all rows.
 
         Parameters
         ----------
         X : array-like of shape (N, n_features)
-            NaN is a value of its own to LightGBM, and allowed.
+            May hold NaN, which LightGBM treats as missing.
         y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be. With "cpe-f" also
-            `ybar.labels.Evidence`.
+            Complementary labels: the classes that each row is said not to have. With "cpe-f"
+            also `ybar.labels.Evidence`.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -178,8 +180,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         with self._all_or_nothing():
             if not isinstance(self.method, str) or self.method not in TARGETS:
                 raise ValueError(
-                    "method must be 'cpe-i' (trees learn q, as in the paper) or 'cpe-f' (trees "
-                    f"learn p through T); got {checks.shown(self.method)}"
+                    "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
+                    f"estimate p); got {checks.shown(self.method)}"
                 )
             X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
             observed = self._observe_fit(X, y, sample_weight)
@@ -270,9 +272,9 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         return super().predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return ordinary-class probabilities: those that the trees of "cpe-f" give.
+        """Return ordinary-class probabilities: with "cpe-f", those that the trees estimate.
 
-        The trees of "cpe-i" estimate q only; their p are those of
+        With "cpe-i" the trees estimate q only, and p is computed from q by
         `ybar.decode.class_probabilities`.
 
         Parameters
@@ -303,7 +305,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         return outputs @ self.transition_ if self.estimates_ == "p" else outputs
 
     def _outputs(self, X: Any) -> FloatArray:
-        """Return the probabilities that the trees give: p, or q."""
+        """Return the probabilities that the trees estimate: p or q."""
         numbers = as_float(self._validate(X, reset=False, ensure_all_finite="allow-nan"))
         threads = n_threads(self.n_jobs, len(numbers))
         values = _booster(self.model_).predict(numbers, num_threads=threads)
@@ -334,7 +336,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
 
 @functools.lru_cache(maxsize=4)
 def _booster(text: str) -> Any:
-    """Return the booster that the text describes: a large one takes longer to read than to use."""
+    """Return the booster from its text form; reading a large one takes longer than using it."""
     lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
     return lightgbm.Booster(model_str=text)
 

@@ -1,4 +1,4 @@
-"""Candidates of a search along a path: their check, the selection, ``cv_results_``."""
+"""Candidates of a search: check them, select one, record the results in ``cv_results_``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
         "whole numbers of at least 1" if kind is int else "finite numbers above 0"
     )
     if isinstance(values, numbers.Real):
-        raise ValueError(f"{rule}; got {shown(values)}. For a single one write [{shown(values)}]")
+        raise ValueError(
+            f"{rule}; got {shown(values)}. For a single candidate pass [{shown(values)}]"
+        )
     listed = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else []
     expected = numbers.Integral if kind is int else numbers.Real
     for value in listed:
@@ -35,7 +37,7 @@ def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
 
 
 def check_select(select: Any) -> None:
-    """Refuse what is not a way to select a candidate."""
+    """Check the name of a rule that selects a candidate."""
     if not isinstance(select, str) or select not in ("best", "one-std-error"):
         raise ValueError(f"select must be 'best' or 'one-std-error'; got {shown(select)}")
 
@@ -64,7 +66,7 @@ def record_search(
 ) -> None:
     """Set the attributes of a search, as ``GridSearchCV`` has them.
 
-    `losses` are the ones to select by, SCEL unless passed.
+    `losses` are the ones to select by, SCEL by default.
     """
     losses = scel if losses is None else losses
     classifier.cv_results_ = cv_results(params, scel, std_error, losses)
@@ -79,9 +81,9 @@ def cv_results(
     std_error: FloatArray,
     losses: FloatArray | None = None,
 ) -> dict[str, Any]:
-    """Return a ``cv_results_`` in scikit-learn's form; NaN marks candidates not evaluated.
+    """Return ``cv_results_`` in scikit-learn's form; NaN marks candidates not evaluated.
 
-    Scores and ranks are those of `losses`, which are SCEL unless given.
+    Scores and ranks are those of `losses`, SCEL by default.
     """
     losses = scel if losses is None else losses
     record: dict[str, Any] = {"params": params}
@@ -97,7 +99,7 @@ def cv_results(
 
 
 def as_float(X: AnyArray) -> AnyArray:
-    """Return X as floats that hold its values exactly, and no wider than needed."""
+    """Return X as the narrowest float type that holds its values exactly."""
     if X.dtype.kind == "f" and X.dtype.itemsize >= 4:
         return X
     return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)

@@ -1,4 +1,4 @@
-"""The reduction itself: any probabilistic classifier, fitted to complementary labels, decoded."""
+"""The reduction: fit any probabilistic classifier to complementary labels and decode it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .base import ComplementaryClassifier
 
 
 def _check_base(estimator: Any) -> None:
-    """Refuse a base estimator that cannot give probabilities of classes."""
+    """Check that the base estimator can estimate class probabilities."""
     if isinstance(estimator, type):
         name = estimator.__name__
-        raise TypeError(f"estimator must be a classifier, not a class; got {name}. Write {name}()")
+        raise TypeError(f"estimator must be an instance, not a class; got {name}. Write {name}()")
     if not hasattr(estimator, "fit") or is_regressor(estimator):
         kind = type(estimator).__name__ if hasattr(estimator, "fit") else checks.shown(estimator)
         raise TypeError(
@@ -70,7 +70,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         See `ybar.decode.decode`.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        complementary label; by default the sorted values of y.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
             Complementary labels: classes the rows are said not to be. A row with several counts
             once for each.
         sample_weight : array-like of shape (N,), optional
-            If the base estimator takes them.
+            Only if the base estimator supports sample weights.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         columns = self.seen_classes_[np.asarray(self.estimator_.classes_, dtype=np.intp)]
         if proba.ndim != 2 or proba.shape[1] != len(columns):
             raise ValueError(
-                f"estimator {type(self.estimator_).__name__} must give a column for each of its "
+                f"estimator {type(self.estimator_).__name__} must return a column for each of its "
                 f"{len(columns)} classes in predict_proba; got shape {proba.shape}"
             )
         q = np.zeros((len(proba), len(self.classes_)))
@@ -195,9 +195,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
 
 
 def _weight_parameter(estimator: Any) -> str:
-    """Return the name of the fit parameter that carries sample weights to the estimator."""
+    """Return the fit parameter that passes sample weights on to the estimator."""
     if get_config()["enable_metadata_routing"] and isinstance(estimator, (Pipeline, BaseSearchCV)):
-        return "sample_weight"  # which it passes on as it was asked to
+        return "sample_weight"  # metadata routing passes it on
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{_weight_parameter(last)}"

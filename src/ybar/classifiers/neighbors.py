@@ -1,4 +1,4 @@
-"""Nearest neighbours from complementary labels, every number of neighbours from one search."""
+"""Nearest neighbours from complementary labels; one search evaluates every k."""
 
 from __future__ import annotations
 
@@ -29,34 +29,36 @@ _BLOCK_NUMBERS = 1 << 24  # entries of the largest temporary array
 
 
 class CPEKNeighborsClassifierCV(ComplementaryClassifier):
-    """The paper's CPE-KNN: q are the label frequencies of the k nearest neighbours, k by SCEL.
+    """The paper's CPE-KNN: q are label frequencies among the k nearest rows; SCEL selects k.
 
-    The rows are reduced by PCA; one search for the largest k on a held-out part then gives the
-    SCEL of every k, since the k nearest are the first k of it. The best k is used with all rows.
+    PCA reduces the features. One search for the largest k then yields the held-out SCEL of every
+    k, because the k nearest rows are the first k of that search. The final model uses the best k
+    and all rows.
 
     Parameters
     ----------
     n_neighbors : list of int, optional
         Candidates for k; by default 10, 20, …, 250, as far as there are rows.
     n_components : int or None
-        Dimensions that PCA reduces to; None, or as many as there are features, for no PCA.
+        Dimensions after PCA. No PCA if None, or if there are no more features than that.
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable
         See `ybar.decode.decode`.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        complementary label; by default the sorted values of y.
     validation_fraction : float
-        Share of the rows held out, at random, to choose k.
+        Share of the rows that is held out, at random, to select k.
     cv : int, splitter or iterable of (train, validation) indices, optional
-        Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
-        their labels together.
+        Splits to use in place of `validation_fraction`; an int is a number of shuffled folds. The
+        SCEL is the mean over the held-out labels of all splits.
     select : {"best", "one-std-error"}
-        The k of the lowest SCEL; or the simplest, that is the largest, whose SCEL is within one
-        standard error of it (that of the difference, see `ybar.metrics.one_standard_error`).
+        "best" selects the k with the lowest SCEL; "one-std-error" the simplest, that is the
+        largest, k whose SCEL is within one standard error of the lowest (the standard error of
+        the difference, see `ybar.metrics.one_standard_error`).
     random_state : int, Generator, RandomState or None
-        Of the held-out part, and of PCA where it is randomised.
+        Determines the held-out rows, and PCA where it is randomised.
     n_jobs : int or None
         Threads of the neighbour search, as in scikit-learn.
 
@@ -67,8 +69,8 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
     n_neighbors_ : int
         The k that SCEL selected.
     cv_results_ : dict
-        The path: ``param_n_neighbors``, ``scel``, ``scel_std_error`` and scikit-learn's
-        ``params``, ``mean_test_score``, ``rank_test_score``.
+        Results per candidate: ``param_n_neighbors``, ``scel``, ``scel_std_error`` and
+        scikit-learn's ``params``, ``mean_test_score``, ``rank_test_score``.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     pca_ : fitted PCA, or None
     neighbors_ : fitted NearestNeighbors
@@ -120,13 +122,13 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Choose k by SCEL on held-out complementary labels, then keep all rows.
+        """Select k by SCEL on held-out complementary labels, then store all rows.
 
         Parameters
         ----------
         X : array-like of shape (N, n_features)
         y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be.
+            Complementary labels: the classes that each row is said not to have.
 
         Returns
         -------
@@ -184,7 +186,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         return Losses(log_losses(q, 1 / (len(k) + 1)), validation[rows], len(X))
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q: the label frequencies of the k nearest rows.
+        """Return q: the label frequencies among the k nearest rows.
 
         Parameters
         ----------

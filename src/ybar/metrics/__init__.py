@@ -1,8 +1,8 @@
-"""Judge complementary probabilities and predictions, with complementary labels alone or not.
+"""Evaluate complementary probabilities and predictions, mostly without true labels.
 
 `scel` and `ure_zero_one` need complementary labels only; `complementary_estimation_loss` and
-`error_bound` compare with true labels, to check the theory. All labels are class indices here;
-several complementary labels a row are a boolean N×K array, and every single label counts once.
+`error_bound` need true labels, and check the theory. All labels are class indices here; several
+complementary labels per row are a boolean N×K array, in which each label counts once.
 """
 
 from __future__ import annotations

@@ -14,18 +14,18 @@ from .losses import Losses, mean_and_error, scel_losses, ure_losses
 
 
 class Comparison(NamedTuple):
-    """How two models differ on the same held-out labels, both losses being better when low."""
+    """The difference between two models on the same held-out labels; lower losses are better."""
 
     difference: float
-    """Mean loss of the first minus that of the second: below 0 where the first is better."""
+    """Mean loss of the first minus that of the second: below 0 if the first is better."""
     std_error: float
     """Standard error of the difference, over rows."""
     t: float
     """The difference in standard errors."""
     p_value: float
-    """How likely a difference as large is by chance, in either direction, if there is none."""
+    """Probability of a difference at least as large, in either direction, if there is none."""
     n_rows: int
-    """Rows that have a label, and some weight."""
+    """Rows that have a label and a weight above 0."""
 
     def __str__(self) -> str:
         """Return the comparison as one line."""
@@ -44,18 +44,18 @@ def compare(
 ) -> Comparison:
     """Compare the SCEL of two models on the same held-out complementary labels.
 
-    Losses of two models go up and down together from row to row; the standard error of their
-    differences is therefore often far below that of either SCEL. The p-value is that of the
-    paired t-test: with one label a row and no weights, ``scipy.stats.ttest_rel`` of the losses.
+    The losses of two models are correlated over rows. The standard error of their difference is
+    therefore often far below that of either SCEL. The p-value is that of the paired t-test: with
+    one label per row and no weights, that of ``scipy.stats.ttest_rel`` on the losses.
 
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
-        Held-out complementary labels that neither model was fitted to, nor chosen by; or
-        whatever was observed, see `ybar.labels.Evidence`.
+        Held-out complementary labels that were used neither to fit nor to select a model; or
+        evidence, see `ybar.labels.Evidence`.
     q_a, q_b : array-like of shape (N, K)
-        Complementary probabilities of both; for evidence the class probabilities p, see `scel`.
-        A probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+        Complementary probabilities of both models; for evidence the class probabilities p, see
+        `scel`. A probability of exactly 0 counts as 1/(n+1) among n labels, as in `scel_scorer`.
     sample_weight : array-like of shape (N,), optional
 
     Returns
@@ -66,9 +66,9 @@ def compare(
 
     Notes
     -----
-    Models of different kinds are better compared by ``p @ T`` than by q, with
-    ``p = decode.class_probabilities(q, T)``: frequencies of k neighbours scatter by about
-    (K-1)/(2k) in SCEL, most of which decoding takes away again.
+    Compare models of different kinds by ``p @ T`` rather than by q, with
+    ``p = decode.class_probabilities(q, T)``: the sampling error of frequencies among k neighbours
+    adds about (K-1)/(2k) to SCEL, and decoding removes most of it.
 
     Examples
     --------
@@ -98,15 +98,15 @@ def compare_error_rates(
 ) -> Comparison:
     """Compare the error rates of two models by URE on the same held-out complementary labels.
 
-    Only rows of which the two predict different classes count, so that the difference of two
-    error rates is known better than either of them. It is unbiased where T is the true one.
+    Only rows for which the two predictions differ count, so that the standard error of the
+    difference is below that of either error rate. The difference is unbiased if T is the true one.
 
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
-        Held-out complementary labels that neither model was fitted to, nor chosen by.
+        Held-out complementary labels that were used neither to fit nor to select a model.
     y_pred_a, y_pred_b : array-like of shape (N,)
-        Predicted class indices of both: of two models, or of one with two decoders.
+        Predicted class indices of two models, or of one model with two decoders.
     T : array-like of shape (K, K)
         As for `ure_zero_one`.
     sample_weight : array-like of shape (N,), optional

@@ -1,4 +1,4 @@
-"""The loss of each single label, and a mean of such losses with its standard error over rows."""
+"""The loss of each single label, and the mean of losses with its standard error over rows."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Observ
 def scel_scorer(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return minus SCEL: a scorer for ``GridSearchCV(scoring=...)``, y being complementary labels.
+    """Return minus SCEL: a scorer for ``GridSearchCV(scoring=...)`` on complementary labels.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def scel_scorer(
 def ure_scorer(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return minus the URE of the error rate: a scorer as `scel_scorer`.
+    """Return minus the URE of the error rate: a scorer like `scel_scorer`.
 
     It assumes that labels are drawn from the T that was passed to the classifier, or from the one
     that the classifier estimated on held-out labels ("cpe-n", and "cpe-t" with trust).

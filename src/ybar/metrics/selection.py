@@ -25,21 +25,23 @@ def one_standard_error(
     scel : array-like of shape (n,)
         SCEL (or URE) of each candidate; NaN for one that was not evaluated.
     std_error : array-like of shape (n,)
-        Standard error of each; if `paired`, of its difference to the best, as `compare` gives it.
+        Standard error of each; if `paired`, that of its difference from the best, as `compare`
+        returns it.
     complexity : array-like of shape (n,), optional
-        Numbers that are higher for what is less simple: trees, epochs, minus the number of
-        neighbours. By default candidates stand from simple to complex.
+        A number per candidate, higher for the more complex: trees, epochs, minus the number of
+        neighbours. By default candidates are ordered from simple to complex.
     paired : bool
-        Paired errors are smaller, and so keep closer to the best.
+        Whether `std_error` holds errors of differences. These are smaller, so that the selected
+        candidate is closer to the best.
 
     Returns
     -------
     int
-        Of candidates as simple as one another, the one of the lowest SCEL.
+        Among equally simple candidates, the one with the lowest SCEL.
 
     Notes
     -----
-    Learning rates, methods and decoders have no such order. Take the lowest SCEL there.
+    Learning rates, methods and decoders have no such order: select the lowest SCEL instead.
 
     Examples
     --------
