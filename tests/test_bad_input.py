@@ -1371,7 +1371,7 @@ CASES = [
         pytest.param(
             lambda scorer=scorer, model=model: scorer(model.fit(X, Y), X, Y),
             TypeError,
-            ["classifier must be", "got LogisticRegression", "Wrap it"],
+            ["estimator must be", "got LogisticRegression", "Wrap it"],
             id=f"{scorer.__name__}-of-a-foreign-{what}",
         )
         for scorer in (metrics.scel_scorer, metrics.ure_scorer)

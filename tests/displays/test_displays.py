@@ -871,7 +871,7 @@ UNFITTED = [
 @pytest.mark.parametrize("how", FROM_ESTIMATOR)
 @pytest.mark.parametrize("classifier", UNFITTED, ids=lambda c: type(c).__name__)
 def test_an_unfitted_classifier_is_refused_in_one_line(how, classifier):
-    text = "is not fitted yet"
+    text = "classifier must be fitted before it is plotted; this .* is not. Call fit first"
     with pytest.raises(NotFittedError, match=text) as caught:
         FROM_ESTIMATOR[how](classifier)
     one_line(caught)

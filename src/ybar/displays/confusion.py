@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from .. import decode, labels, transition
 from ..metrics.losses import mean_and_error
-from ..metrics.scorers import labels_follow, last_step
+from ..metrics.scorers import labels_follow
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .drawing import as_per_cent, cell_size, drawn_names, heat_map, matrix_axes, write_values
-from .inputs import all_classes, class_names, codes_of
+from .inputs import all_classes, check_same_length, class_names, codes_of, last_step, not_fitted
 
 
 class ConfusionDisplay:
@@ -120,7 +119,7 @@ class ConfusionDisplay:
         """
         names = all_classes(y_true, y_pred) if classes is None else check_classes(classes)
         true, predicted = codes_of(y_true, names, "y_true"), codes_of(y_pred, names, "y_pred")
-        checks.same_length("y_true", len(true), "y_pred", len(predicted))
+        check_same_length("y_true", len(true), "y_pred", len(predicted))
         # A true label is a complementary one under T = I.
         found = _joint(np.arange(len(true)), true, predicted, np.eye(len(names)))
         return cls(found.shares, error_std_error=found.error_std_error, classes=names).plot(ax)
@@ -144,7 +143,8 @@ class ConfusionDisplay:
         """
         if not hasattr(classifier, "predict") or not is_classifier(classifier):
             raise TypeError(f"classifier must be a fitted one; got {checks.shown(classifier)}")
-        check_is_fitted(classifier, "classes_")
+        if not hasattr(classifier, "classes_"):
+            raise not_fitted(classifier)
         return cls.from_true(y_true, classifier.predict(X), classifier.classes_, ax=ax)
 
     @classmethod
@@ -214,7 +214,7 @@ class ConfusionDisplay:
         names = class_names(classes, len(array))
         codes, _ = labels.encode(y_comp, names, name="y_comp")
         predicted = codes_of(y_pred, names, "y_pred")
-        checks.same_length("y_comp", len(codes), "y_pred", len(predicted))
+        check_same_length("y_comp", len(codes), "y_pred", len(predicted))
         rows, k = labels.pairs(codes, len(names))
         found = _joint(rows, k, predicted, decode.inverse(array, stacklevel=4))
         return cls(

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import decode, transition
-from ..metrics.scorers import last_step
-from ..utils import checks
 from ..utils.distances import pairwise
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .drawing import AS_IT_IS, drawn_names, longest_line, new_axes, tick_places
-from .inputs import class_names, codes_of, one_or_few
+from .inputs import check_same_length, class_names, codes_of, last_step, one_or_few
 
 # Okabe and Ito's colours, which the colour-blind tell apart; greys differ in lightness too.
 _CHOSEN, _TRUE, _OTHER = "#0072B2", "#D55E00", "0.82"
@@ -211,7 +209,7 @@ class DecoderDisplay:
     def _decide(self, q: FloatArray, T: FloatArray) -> _Decision:
         if self.p is not None:
             p = one_or_few(self.p, len(T), "p")
-            checks.same_length("p", len(p), "q", len(q))
+            check_same_length("p", len(p), "q", len(q))
             return _Decision(p, p.argmax(axis=1), False, "p, the network's own")
         if self.decoder == "max":
             p = q @ decode.inverse(T, stacklevel=5)
@@ -234,7 +232,7 @@ class DecoderDisplay:
             return None
         single: Any = [self.y_true] if np.isscalar(self.y_true) else self.y_true
         true = codes_of(single, classes, "y_true")
-        checks.same_length("y_true", len(true), "q", n)
+        check_same_length("y_true", len(true), "q", n)
         return true
 
 

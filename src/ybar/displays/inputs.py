@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
 
 from .. import decode
 from ..utils import checks
@@ -11,6 +16,38 @@ from ..utils.encoding import check_classes, look_up
 from ..utils.typing import AnyArray, FloatArray, IntArray
 
 _MOST_EXAMPLES = 20
+
+
+def last_step(classifier: Any, X: Any = None) -> tuple[Any, Any]:
+    """Return the fitted classifier of ours inside pipelines and searches, and X as it sees it."""
+    before = []
+    inner = classifier
+    while not hasattr(inner, "predict_complementary_proba"):
+        if isinstance(inner, Pipeline):
+            before.append(inner[:-1])
+            inner = inner[-1]
+        elif hasattr(inner, "best_estimator_"):
+            inner = inner.best_estimator_
+        elif isinstance(inner, BaseSearchCV):
+            raise not_fitted(inner)
+        else:
+            raise TypeError(
+                "classifier must be a fitted classifier of ybar, or a pipeline or search that ends "
+                f"in one; got {checks.shown(classifier)}"
+            )
+    if not hasattr(inner, "transition_"):
+        raise not_fitted(inner)
+    for steps in before:
+        X = steps.transform(X) if X is not None and len(steps) else X
+    return inner, X
+
+
+def not_fitted(classifier: Any) -> NotFittedError:
+    """Return what to raise for a classifier that is not fitted."""
+    return NotFittedError(
+        f"classifier must be fitted before it is plotted; this {type(classifier).__name__} is not. "
+        "Call fit first"
+    )
 
 
 def class_names(classes: ArrayLike | None, n_classes: int) -> AnyArray:
@@ -65,3 +102,11 @@ def one_or_few(values: ArrayLike, n_classes: int, argument: str) -> FloatArray:
             "Choose a few"
         )
     return rows.astype(np.float64)
+
+
+def check_same_length(name: str, n: int, other: str, n_other: int) -> None:
+    """Refuse arguments of different numbers of rows."""
+    if n != n_other:
+        raise ValueError(
+            f"{name} and {other} must have the same number of rows; got {n} and {n_other}"
+        )

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import labels, transition
-from ..metrics.scorers import last_step
 from ..utils.typing import AnyArray
 from .drawing import (
     as_probability,
@@ -18,7 +17,7 @@ from .drawing import (
     matrix_axes,
     write_values,
 )
-from .inputs import class_names
+from .inputs import class_names, last_step
 
 
 class TransitionDisplay:

@@ -12,7 +12,7 @@ from .. import transition
 from ..utils import checks
 from ..utils.encoding import check_classes, encode, look_up
 from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
-from .patterns import Patterns, unique_rows
+from .patterns import Patterns, patterns_of, unique_rows
 
 _ONE_OR_SEVERAL = (
     "y_comp must hold one complementary label per row, or several as a boolean array of shape "
@@ -64,10 +64,7 @@ def of_labels(y_comp: ArrayLike, T: ArrayLike, classes: ArrayLike | int | None) 
         )
     matrix = transition.check(T, len(names))
     checks.named_as(T, names, "T")
-    if codes.ndim == 1:
-        return Content(names, codes, Patterns.of_counts(np.eye(len(names))), matrix)
-    masks, code = unique_rows(codes)
-    return Content(names, code, Patterns.of_counts(masks), matrix)
+    return Content(names, *patterns_of(codes, len(names)), matrix)
 
 
 def of_annotators(

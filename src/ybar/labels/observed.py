@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from ..utils.encoding import check_codes, encode
 from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from .evidence import Evidence
-from .patterns import Patterns, labels_of, unique_rows
+from .patterns import Patterns, labels_of, patterns_of
 
 
 class Terms(NamedTuple):
@@ -108,12 +108,15 @@ class Observed:
         codes = None if self.transition is None else labels_of(self.code, self.patterns)
         if codes is None:
             return None
-        code, patterns = _patterns_of(codes, len(self.classes))
+        code, patterns = patterns_of(codes, len(self.classes))
         return replace(self, code=code, patterns=patterns, by_label=True)
 
     def single_labels(self) -> tuple[IntArray, IntArray]:
         """Return the row and the class of each complementary label."""
-        of_row = csr_matrix(self.label_table)[self.code]
+        table = self.label_table
+        if (table.sum(axis=1) == 1).all():
+            return np.arange(len(self)), table.argmax(axis=1)[self.code]
+        of_row = csr_matrix(table)[self.code]
         rows = np.repeat(np.arange(len(self)), np.diff(of_row.indptr))
         return rows, of_row.indices.astype(np.intp)
 
@@ -168,7 +171,7 @@ def mean_one(weights: FloatArray | None, rows: Any) -> FloatArray | None:
 
 
 def _of_codes(codes: AnyArray, classes: AnyArray) -> Observed:
-    return Observed(classes, *_patterns_of(codes, len(classes)), by_label=True)
+    return Observed(classes, *patterns_of(codes, len(classes)), by_label=True)
 
 
 def _of_evidence(evidence: Evidence) -> Observed:
@@ -179,11 +182,3 @@ def _of_evidence(evidence: Evidence) -> Observed:
         by_label=False,
         transition=evidence.transition,
     )
-
-
-def _patterns_of(codes: AnyArray, n_classes: int) -> tuple[IntArray, Patterns]:
-    """Return the pattern of each row of codes, and the patterns."""
-    if codes.ndim == 1:
-        return codes, Patterns.of_counts(np.eye(n_classes))
-    masks, code = unique_rows(codes)
-    return code, Patterns.of_counts(masks)

@@ -54,6 +54,17 @@ def log_likelihoods(log_rest: FloatArray, counts: FloatArray, T: FloatArray) -> 
     return np.asarray(np.where(impossible, -np.inf, log_rest + counts @ log_T.T))
 
 
+def patterns_of(codes: AnyArray, n_classes: int) -> tuple[IntArray, Patterns]:
+    """Return the pattern of each row of complementary labels, and the patterns.
+
+    `codes` are class indices, or a boolean array of shape (N, K).
+    """
+    if codes.ndim == 1:
+        return codes, Patterns.of_counts(np.eye(n_classes))
+    masks, code = unique_rows(codes)
+    return code, Patterns.of_counts(masks)
+
+
 def labels_of(code: IntArray, patterns: Patterns) -> AnyArray | None:
     """Return the complementary labels that rows consist of, None where they hold more.
 

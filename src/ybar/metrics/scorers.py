@@ -6,38 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from .. import labels
 from ..labels.observed import Observed, observe
 from ..utils import checks
+from ..utils.estimators import last_step
 from ..utils.typing import FloatArray
 from .losses import mean_and_error, scel_losses, ure_losses
-
-
-def last_step(estimator: Any, X: Any = None) -> tuple[Any, Any]:
-    """Return the fitted classifier of ybar inside pipelines and searches, and its input."""
-    transformers = []
-    classifier = estimator
-    while not hasattr(classifier, "predict_complementary_proba"):
-        if isinstance(classifier, Pipeline):
-            transformers.append(classifier[:-1])
-            classifier = classifier[-1]
-        elif hasattr(classifier, "best_estimator_"):
-            classifier = classifier.best_estimator_
-        elif isinstance(classifier, BaseSearchCV):
-            check_is_fitted(classifier, "best_estimator_")
-        else:
-            raise TypeError(
-                "classifier must be a fitted classifier of ybar, or a pipeline or search that ends "
-                f"in one; got {checks.shown(classifier)}. Wrap it: CPEClassifier(estimator)"
-            )
-    check_is_fitted(classifier, "transition_")
-    for steps in transformers:
-        X = steps.transform(X) if X is not None and len(steps) else X
-    return classifier, X
 
 
 def labels_follow(classifier: Any) -> FloatArray:

@@ -61,6 +61,14 @@ def same_names(values: Any, name: str) -> None:
         )
 
 
+def same_length(name: str, n_rows: int, other: str, n_others: int) -> None:
+    """Raise `ValueError` if two arguments have different numbers of rows."""
+    if n_rows != n_others:
+        raise ValueError(
+            f"{name} and {other} must have the same number of rows; got {n_rows} and {n_others}"
+        )
+
+
 def array_of_numbers(values: Any, rule: str) -> AnyArray:
     """Return an array of real numbers, or refuse with the rule and what came."""
     try:
@@ -214,14 +222,6 @@ def mask(array: AnyArray, n_classes: int, name: str) -> None:
         raise ValueError(
             f"{name} must rule out at least one class somewhere; got no True at all in an array of "
             f"shape {array.shape}"
-        )
-
-
-def same_length(name: str, n: int, other: str, n_other: int) -> None:
-    """Check that two arguments have the same number of rows."""
-    if n != n_other:
-        raise ValueError(
-            f"{name} and {other} must have the same number of rows; got {n} and {n_other}"
         )
 
 
