@@ -43,6 +43,14 @@ def test_fixed_patterns_keep_their_likelihoods_under_any_T():
     np.testing.assert_array_equal(fixed.log_likelihoods(None), patterns.log_likelihoods(T))
 
 
+def test_single_labels_are_told_from_other_patterns():
+    unit = np.eye(3)
+    assert Patterns.of_counts(unit).one_label_each
+    assert not Patterns.of_counts(unit[::-1]).one_label_each
+    assert not Patterns.of_counts(unit[:2]).one_label_each
+    assert not Patterns(np.array([[0, 0, -1.0], [0, 0, 0], [0, 0, 0]]), unit).one_label_each
+
+
 def test_a_pattern_is_informative_if_its_likelihoods_differ():
     patterns = Patterns.of_counts(np.array([[1.0, 0, 0], [0, 0, 0]]))
     assert patterns.informative(transition.uniform(3)).tolist() == [True, False]

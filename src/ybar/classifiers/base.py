@@ -42,7 +42,7 @@ class Checked(NamedTuple):
         evidence = None if observed.by_label else y
         codes: AnyArray = observed.informative[:, None]
         if observed.by_label:
-            one_each = np.array_equal(observed.label_table, np.eye(len(observed.classes)))
+            one_each = observed.patterns.one_label_each
             codes = observed.code if one_each else observed.label_table[observed.code]
         return cls(codes, observed.weights, observed.classes, observed.T, evidence, observed)
 

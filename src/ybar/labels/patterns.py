@@ -31,6 +31,12 @@ class Patterns(NamedTuple):
         """Return patterns that consist of labels drawn from T only."""
         return cls(np.zeros(counts.shape), counts.astype(np.float64))
 
+    @property
+    def one_label_each(self) -> bool:
+        """Whether pattern k is a single label of class k, for each class."""
+        single = np.array_equal(self.counts, np.eye(self.counts.shape[1]))
+        return single and not self.log_rest.any()
+
     def log_likelihoods(self, T: FloatArray | None) -> FloatArray:
         """Return log e, (M, K), under T; None is for patterns without labels drawn from T."""
         if T is None:
