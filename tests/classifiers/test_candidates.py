@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from ybar import (
     CPEBoostingClassifierCV,
@@ -86,3 +87,11 @@ def test_trees_can_be_the_fewest_within_one_error():
     own = best.cv_results_["scel_std_error"][best.best_index_]
     assert 0 < best.best_score_ - simple.best_score_ < own
     assert simple.model_.count("Tree=") == 10 * simple.best_params_["n_estimators"]
+
+
+@pytest.mark.parametrize("search", [CPEKNeighborsClassifierCV, CPEBoostingClassifierCV])
+@pytest.mark.parametrize("select", ["last", None])
+def test_an_unknown_rule_of_selection_is_named(search, select, blobs):
+    X, _, y_comp = blobs
+    with pytest.raises(ValueError, match=f"^select must .* got {select!r}"):
+        search(select=select).fit(X, y_comp)

@@ -64,3 +64,23 @@ def test_the_rule_in_cases_one_can_check_by_eye(scel, errors, options, index):
     found = metrics.one_standard_error(scel, errors, **options)
     assert found == index
     assert type(found) is int
+
+
+@pytest.mark.parametrize(
+    ("scel", "std_error", "options", "argument", "value"),
+    [
+        ([2.1, 2.0], [0.1], {}, "std_error", "(1,)"),
+        ([], [], {}, "scel", "(0,)"),
+        ([[2.1, 2.0]], [[0.1, 0.1]], {}, "scel", "(1, 2)"),
+        (["low"], [0.1], {}, "scel", "['low']"),
+        ([math.nan, math.inf], [0.1, 0.1], {}, "scel", "[nan, inf]"),
+        ([2.1, 2.0], [0.1, -0.2], {}, "std_error", "-0.2"),
+        ([2.1, 2.0], [0.1, 0.1], {"complexity": [1, math.nan]}, "complexity", "NaN"),
+        ([2.1, 2.0], [0.1, 0.1], {"paired": [0.1, 0]}, "paired", "[0.1, 0]"),
+    ],
+)
+def test_an_error_names_the_argument_and_shows_its_value(scel, std_error, options, argument, value):
+    with pytest.raises(ValueError, match=f"^{argument} must") as error:
+        metrics.one_standard_error(scel, std_error, **options)
+    assert value in str(error.value)
+    assert "\n" not in str(error.value)

@@ -26,10 +26,10 @@ _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
 
 class Checked(NamedTuple):
-    """The forms of y that `neural` still looks at itself; it is to adopt `Observed` next."""
+    """y in the forms that `neural` reads, until it uses `Observed` itself."""
 
     codes: AnyArray
-    """Class indices or a boolean array; for evidence, which rows say something, (N, 1)."""
+    """Class indices or a boolean array; for evidence, which rows are informative, (N, 1)."""
     weights: FloatArray | None
     classes: AnyArray
     T: FloatArray
@@ -38,7 +38,7 @@ class Checked(NamedTuple):
 
     @classmethod
     def of(cls, observed: Observed, y: Any) -> Checked:
-        """Return the same observations in the forms they came in."""
+        """Return the same observations in the form that y had."""
         evidence = None if observed.by_label else y
         codes: AnyArray = observed.informative[:, None]
         if observed.by_label:
@@ -178,7 +178,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return Checked.of(self._observe_fit(X, y, sample_weight), y)
 
     def _observe(self, y: ArrayLike | labels.Evidence, known: ArrayLike | None) -> Observed:
-        """Return y in the internal form, or refuse what the classifier cannot learn from."""
+        """Return y in the internal form; raise if the classifier cannot learn from it."""
         observed = observe(y, known)
         if observed.by_label:
             return observed
@@ -234,7 +234,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
 
 def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
-    """Return the observations with weights, which must leave some informative row."""
+    """Return the observations with weights; some informative row must have a weight above 0."""
     if sample_weight is None:
         return observed
     observed = replace(observed, weights=checks.weights(sample_weight, len(observed)))
@@ -246,7 +246,7 @@ def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
 
 
 def _check_several_classes(observed: Observed) -> None:
-    """Refuse labels of a single class, from which nothing can be learned."""
+    """Check that labels are of at least two classes; otherwise there is nothing to learn."""
     if not observed.by_label:
         return
     seen = np.unique(observed.subset(np.flatnonzero(observed.usable)).single_labels()[1])

@@ -116,10 +116,10 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or whatever the base estimator takes, N rows
+        X : array-like, sparse matrix, data frame or any input of the base estimator, N rows
         y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be. A row with several counts
-            once for each.
+            Complementary labels: the classes that each row is said not to have. Each of several
+            labels counts as a sample.
         sample_weight : array-like of shape (N,), optional
             Only if the base estimator supports sample weights.
 
@@ -207,7 +207,7 @@ def _weight_parameter(estimator: Any) -> str:
     anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken)
     if not anything and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
-            f"sample_weight is given, but estimator {type(estimator).__name__} takes no sample "
-            "weights in fit; leave them out or choose one that does"
+            f"sample_weight must be left out: estimator {type(estimator).__name__} has no sample "
+            "weights in fit. Leave them out or choose an estimator that has"
         )
     return "sample_weight"

@@ -30,7 +30,7 @@ class Content(NamedTuple):
 
 
 def of_values(values: ArrayLike, classes: ArrayLike | int | None) -> Content:
-    """Return likelihoods as they are."""
+    """Return likelihoods that the user computed."""
     array = checks.array_of_numbers(
         values, "values must be an N×K array of likelihoods, P(what was observed given class)"
     ).astype(np.float64)
@@ -52,8 +52,8 @@ def of_values(values: ArrayLike, classes: ArrayLike | int | None) -> Content:
 
 def of_labels(y_comp: ArrayLike, T: ArrayLike, classes: ArrayLike | int | None) -> Content:
     """Return complementary labels drawn from one T."""
-    given = checks.label_array(y_comp, _ONE_OR_SEVERAL)
-    if classes is None and not isinstance(T, str) and given.dtype.kind in "iuf":
+    array = checks.label_array(y_comp, _ONE_OR_SEVERAL)
+    if classes is None and not isinstance(T, str) and array.dtype.kind in "iuf":
         classes = len(transition.check(T))
     names = None if classes is None else class_names(classes)
     codes, names = encode(y_comp, names, name="y_comp")
@@ -101,7 +101,7 @@ def of_annotators(
 
 
 def of_sets(sets: BoolArray, names: AnyArray) -> Content:
-    """Return "one of these", for each row a set of classes."""
+    """Return the observation "one of these", for each row a set of classes."""
     empty = ~sets.any(axis=1)
     if empty.any():
         raise ValueError(
@@ -137,14 +137,14 @@ def of_nothing(n: int, names: AnyArray) -> Content:
 
 
 def class_names(classes: ArrayLike | int) -> AnyArray:
-    """Return the names of the classes, of which there may be only a number."""
+    """Return the names of the classes, 0..K-1 if only their number is known."""
     if isinstance(classes, (int, np.integer)) and not isinstance(classes, bool):
         return np.arange(checks.whole_number(classes, "classes, where it is a number,", 2))
     return check_classes(classes)
 
 
 def names_of_columns(values: Any, array: AnyArray, classes: Any, name: str) -> AnyArray:
-    """Return the classes of the columns of an array; a data frame must have them as names."""
+    """Return the classes of the columns; the column names of a data frame must match them."""
     columns = checks.frame_names(values, "columns")
     if classes is None:
         classes = array.shape[1] if columns is None else columns
@@ -159,7 +159,7 @@ def names_of_columns(values: Any, array: AnyArray, classes: Any, name: str) -> A
 
 
 def check_sets(sets: ArrayLike, meaning: str) -> BoolArray:
-    """Return sets of classes as a boolean array; `meaning` is what True says of a class."""
+    """Return sets of classes as a boolean array; `meaning` is the meaning of True."""
     rule = f"sets must be a boolean array of shape (N, K), True where a class {meaning}"
     array = checks.label_array(sets, rule, meaning)
     if array.dtype == object and all(isinstance(value, bool) for value in array.ravel()):

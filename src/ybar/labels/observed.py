@@ -28,9 +28,10 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Observed:
-    """What y says of each row, made once at the edge by `observe`.
+    """The observations in y, row by row, in one form whatever form the user's labels have.
 
-    Classifiers, metrics and calibration ask it questions; none of them looks at the form of y.
+    `observe` makes it once, when y is passed. Classifiers, metrics and calibration use its
+    methods, and do not look at the form of y.
 
     Attributes
     ----------
@@ -40,8 +41,8 @@ class Observed:
     patterns : Patterns
         The distinct likelihoods.
     by_label : bool
-        Whether y holds complementary labels, each of which counts by itself. Otherwise y is
-        `Evidence`, which counts row by row.
+        True if y holds complementary labels: each label is one term of SCEL. False if y is
+        `Evidence`: each informative row is one term.
     transition : ndarray of shape (K, K) or None
         The T that labels are drawn from; None until it is known, or where no label needs it.
     weights : ndarray of shape (N,) or None
@@ -102,7 +103,7 @@ class Observed:
         return replace(self, transition=T)
 
     def as_labels(self) -> Observed | None:
-        """Return it label by label; None where y holds more than labels that one T explains."""
+        """Return the same labels as separate terms; None if y holds more than labels from one T."""
         if self.by_label:
             return self
         codes = None if self.transition is None else labels_of(self.code, self.patterns)
@@ -121,17 +122,14 @@ class Observed:
         return rows, of_row.indices.astype(np.intp)
 
     def separate_terms(self) -> Terms:
-        """Return a term per label; for evidence, a term per informative row.
-
-        This is what SCEL is a mean of.
-        """
+        """Return a term per label, or for evidence per informative row: the terms of SCEL."""
         if not self.by_label:
             return self.joint_terms()
         rows, labels = self.single_labels()
         return Terms(rows, labels, Patterns.of_counts(np.eye(len(self.classes))))
 
     def joint_terms(self) -> Terms:
-        """Return a term per informative row: the likelihood of all that was observed of it."""
+        """Return a term per informative row: the likelihood of all its observations."""
         rows = np.flatnonzero(self.informative)
         return Terms(rows, self.code[rows], self.patterns)
 
@@ -142,7 +140,7 @@ def observe(
     *,
     name: str = "y",
 ) -> Observed:
-    """Check labels in the user's names, or evidence, and bring them into the internal form.
+    """Check labels in the user's names, or evidence, and convert them to the internal form.
 
     Parameters
     ----------
@@ -150,7 +148,7 @@ def observe(
     classes : array-like of shape (K,), optional
         All classes. Evidence has its own.
     name : str
-        What the caller's argument is called, for errors.
+        Name of the caller's argument, for errors.
     """
     if isinstance(y, Evidence):
         return _of_evidence(y)
@@ -159,7 +157,7 @@ def observe(
 
 
 def observe_codes(y: ArrayLike | Evidence, n_classes: int, *, name: str = "y_comp") -> Observed:
-    """Check labels that are class indices, or evidence, and bring them into the internal form."""
+    """Check labels that are class indices, or evidence, and convert them to the internal form."""
     if isinstance(y, Evidence):
         return _of_evidence(y)
     return _of_codes(check_codes(y, n_classes, name=name), np.arange(n_classes))

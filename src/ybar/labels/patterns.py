@@ -49,7 +49,7 @@ class Patterns(NamedTuple):
         return np.asarray((table != table[:, :1]).any(axis=1))
 
     def fixed(self, T: FloatArray | None) -> Patterns:
-        """Return patterns that have the likelihoods of these under T, whatever T they get."""
+        """Return patterns that have these likelihoods under T, and keep them under any other T."""
         return Patterns(self.log_likelihoods(T), np.zeros_like(self.counts))
 
 
@@ -86,7 +86,7 @@ def labels_of(code: IntArray, patterns: Patterns) -> AnyArray | None:
 
 
 def unique_rows(mask: BoolArray) -> tuple[BoolArray, IntArray]:
-    """Return the distinct rows of a boolean array, sorted, and the index of each row's own.
+    """Return the sorted distinct rows of a boolean array, and the index of each row among them.
 
     The same as ``np.unique(mask, axis=0, return_inverse=True)``, some thirty times faster.
     """

@@ -137,8 +137,8 @@ def _paired(first: Losses, second: Losses, sample_weight: ArrayLike | None) -> C
     n_rows = len(np.unique(rows))
     if n_rows < 2:
         raise ValueError(
-            "y_comp must have labels in at least 2 rows of some weight, to tell a difference from "
-            f"chance; got {n_rows}"
+            "y_comp must have labels in at least 2 rows of some weight to estimate a standard "
+            f"error; got {n_rows}"
         )
     if std_error > 0:
         t = difference / std_error

@@ -17,10 +17,10 @@ from .losses import mean_and_error, scel_losses, ure_losses
 
 
 def labels_follow(classifier: Any) -> FloatArray:
-    """Return the T that a classifier takes labels to be drawn from.
+    """Return the T from which a classifier assumes labels to be drawn.
 
-    That is the one given, unless the classifier found another on labels held out ("cpe-n", and
-    "cpe-t" with trust).
+    This is the T that was passed to the classifier, unless the classifier estimated another one on
+    held-out labels ("cpe-n", and "cpe-t" with trust).
     """
     return np.asarray(getattr(classifier, "_labels_follow", classifier.transition_))
 

@@ -19,8 +19,8 @@ def check_classes(classes: ArrayLike) -> AnyArray:
     missing = [value for value in names.tolist() if checks.is_missing(value)]
     if missing:
         raise ValueError(
-            f"classes must name classes; got {checks.shown(missing[0])}. Leave it out: rows "
-            "without a label rule out nothing"
+            f"classes must name classes; got {checks.shown(missing[0])}. Leave the "
+            "missing value out: rows without a label need no class"
         )
     checks.one_kind(
         names, f"classes must hold names of one kind; got {checks.shown(names.tolist())}"
@@ -111,7 +111,7 @@ def look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
 
 
 def check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
-    """Return class indices as an integer array, or raise `ValueError` if some value is none."""
+    """Return class indices as an integer array; raise `ValueError` for other values."""
     rule = f"{argument} must hold class indices 0..{n_classes - 1}"
     array = checks.label_array(values, rule)
     if array.ndim == 2:
@@ -121,7 +121,7 @@ def check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
         raise ValueError(f"{rule}, at least one; got nothing")
     if array.dtype.kind not in "iu":
         raise ValueError(
-            f"{rule} as integers; got {array.dtype}. Names become indices by "
+            f"{rule} as integers; got {array.dtype}. Convert names by "
             "labels.encode(..., classes=) (labels.draw takes classes= itself), whole numbers by "
             ".astype(int)"
         )
@@ -135,7 +135,7 @@ def check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
 
 
 def check_codes(codes: ArrayLike, n_classes: int, *, name: str = "y_comp") -> AnyArray:
-    """Return complementary labels that are codes as an array, or raise `ValueError`.
+    """Return codes of complementary labels as an array; raise `ValueError` for other values.
 
     Parameters
     ----------
