@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from evidence_helpers import mixed, net
 from ybar import (
-    ComplementaryNetClassifier,
     CPEClassifier,
     CPEKNeighborsClassifierCV,
-    datasets,
     labels,
     metrics,
     transition,
@@ -21,16 +20,6 @@ K = 4
 @pytest.fixture
 def T():
     return transition.with_uniform_noise(transition.strong(K, random_state=0), 0.1)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
-
-
-def net(**params):
-    defaults = {"hidden_layer_sizes": (), "max_epochs": 30, "random_state": 0, "dropout": 0}
-    return ComplementaryNetClassifier(**{**defaults, "learning_rate": 1e-2, **params})
 
 
 def test_evidence_of_labels_alone_is_those_labels_to_the_bit(digits):
@@ -49,21 +38,6 @@ def test_evidence_of_labels_alone_is_those_labels_to_the_bit(digits):
         wrapped = make("uniform").fit(digits.X_train / 16, Evidence.complementary(y_comp, T))
         one, other = (clf.predict_proba(digits.X_test / 16) for clf in (plain, wrapped))
         np.testing.assert_array_equal(one, other)
-
-
-def mixed(digits, T, n_true, seed):
-    """Return complementary labels, and for some rows the true one instead."""
-    y_comp = labels.draw(digits.y_train, T, random_state=seed)
-    known = np.random.default_rng(seed).choice(len(y_comp), n_true, replace=False)
-    is_known = np.isin(np.arange(len(y_comp)), known)
-    order = np.argsort(is_known, kind="stable")
-    evidence = Evidence.concatenate(
-        [
-            Evidence.complementary(y_comp[~is_known], T),
-            Evidence.ordinary(digits.y_train[is_known], classes=10),
-        ]
-    )
-    return evidence[np.argsort(order)]
 
 
 def test_what_cannot_be_learned_from_is_said(digits):

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from ybar import (
-    datasets,
     labels,
     metrics,
     transition,
@@ -311,26 +310,6 @@ def test_an_error_names_the_argument_and_shows_its_value(case):
         make()
     assert argument in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
-
-
-def mixed(digits, T, n_true, seed):
-    """Return complementary labels, and for some rows the true one instead."""
-    y_comp = labels.draw(digits.y_train, T, random_state=seed)
-    known = np.random.default_rng(seed).choice(len(y_comp), n_true, replace=False)
-    is_known = np.isin(np.arange(len(y_comp)), known)
-    order = np.argsort(is_known, kind="stable")
-    evidence = Evidence.concatenate(
-        [
-            Evidence.complementary(y_comp[~is_known], T),
-            Evidence.ordinary(digits.y_train[is_known], classes=10),
-        ]
-    )
-    return evidence[np.argsort(order)]
 
 
 def test_names_of_data_frames_are_the_classes_and_annotators_keep_their_kind():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 
 from ybar import metrics
 

@@ -3,39 +3,19 @@
 import numpy as np
 import pytest
 
+from evidence_helpers import K, judged, net
 from ybar import (
-    ComplementaryNetClassifier,
     CPEClassifier,
-    datasets,
     labels,
     metrics,
     transition,
 )
 from ybar.labels import Evidence
 
-K = 4
-
 
 @pytest.fixture
 def T():
     return transition.with_uniform_noise(transition.strong(K, random_state=0), 0.1)
-
-
-@pytest.fixture
-def mask():
-    mask = np.random.default_rng(0).random((60, K)) < 0.4
-    mask[mask.all(axis=1), 0] = False
-    return mask
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
-
-
-def net(**params):
-    defaults = {"hidden_layer_sizes": (), "max_epochs": 30, "random_state": 0, "dropout": 0}
-    return ComplementaryNetClassifier(**{**defaults, "learning_rate": 1e-2, **params})
 
 
 def test_scel_of_complementary_evidence_is_scel(T):
@@ -50,32 +30,6 @@ def test_scel_of_complementary_evidence_is_scel(T):
     assert with_more == pytest.approx(plain[0])
     with pytest.raises(ValueError, match="each of the 4 classes"):
         metrics.scel(evidence, rng.dirichlet(np.ones(3), 200))
-
-
-def mixed(digits, T, n_true, seed):
-    """Return complementary labels, and for some rows the true one instead."""
-    y_comp = labels.draw(digits.y_train, T, random_state=seed)
-    known = np.random.default_rng(seed).choice(len(y_comp), n_true, replace=False)
-    is_known = np.isin(np.arange(len(y_comp)), known)
-    order = np.argsort(is_known, kind="stable")
-    evidence = Evidence.concatenate(
-        [
-            Evidence.complementary(y_comp[~is_known], T),
-            Evidence.ordinary(digits.y_train[is_known], classes=10),
-        ]
-    )
-    return evidence[np.argsort(order)]
-
-
-def judged(noise):
-    """Return rows, their mixed evidence under a T without the noise, and labels alone."""
-    rng = np.random.default_rng(0)
-    T = transition.strong(K, random_state=0)
-    y = rng.integers(K, size=2000)
-    X = (np.eye(K)[y] + rng.normal(0, 0.3, (2000, K))).astype(np.float32)
-    y_comp = labels.draw(y, transition.with_uniform_noise(T, noise), rng)
-    parts = [Evidence.complementary(y_comp[:1900], T), Evidence.ordinary(y[1900:], classes=K)]
-    return X, Evidence.concatenate(parts), Evidence.complementary(y_comp, T), y_comp, T
 
 
 @pytest.mark.parametrize("method", ["cpe-f", "cpe-n", "cpe-t"])

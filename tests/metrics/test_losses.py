@@ -8,29 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 
+from metrics_helpers import invertible, random_mask
 from ybar import labels, metrics, transition
 
 quick = settings(deadline=None, max_examples=40)
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def invertible(n, rng):
-    while True:
-        T = rng.dirichlet(np.ones(n), n)
-        if np.linalg.cond(T) < 1e3:
-            return T
-
-
-def random_mask(rows, n, rng):
-    """Return 0 to K-1 labels a row, with one at least somewhere."""
-    mask = rng.random((rows, n)) < 0.4
-    mask[mask.all(axis=1), 0] = False
-    mask[0] = np.arange(n) == 1
-    return mask
 
 
 @quick

@@ -7,18 +7,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from evidence_helpers import K, judged, mixed, net
 from ybar import (
-    ComplementaryNetClassifier,
-    datasets,
-    labels,
     metrics,
     transition,
 )
 from ybar.labels import Evidence
 from ybar.neural import losses
 from ybar.neural.objective import Objective, Run
-
-K = 4
 
 
 @pytest.fixture
@@ -87,16 +83,6 @@ def test_a_T_that_is_learned_is_learned_from_all_labels(T, mask, method):
     np.testing.assert_allclose(objective.settle(), [[total.item()]], rtol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
-
-
-def net(**params):
-    defaults = {"hidden_layer_sizes": (), "max_epochs": 30, "random_state": 0, "dropout": 0}
-    return ComplementaryNetClassifier(**{**defaults, "learning_rate": 1e-2, **params})
-
-
 def test_several_labels_train_as_their_common_likelihood(digits):
     rng = np.random.default_rng(0)
     mask = np.zeros((len(digits.y_train), 10), dtype=bool)
@@ -112,21 +98,6 @@ def test_several_labels_train_as_their_common_likelihood(digits):
     expected = -np.mean(np.log((p * np.asarray(sets)).sum(axis=1)))
     assert metrics.scel(sets, p) == pytest.approx(expected)
     assert by_set.score(digits.X_test[:50], sets) == pytest.approx(-expected)
-
-
-def mixed(digits, T, n_true, seed):
-    """Return complementary labels, and for some rows the true one instead."""
-    y_comp = labels.draw(digits.y_train, T, random_state=seed)
-    known = np.random.default_rng(seed).choice(len(y_comp), n_true, replace=False)
-    is_known = np.isin(np.arange(len(y_comp)), known)
-    order = np.argsort(is_known, kind="stable")
-    evidence = Evidence.concatenate(
-        [
-            Evidence.complementary(y_comp[~is_known], T),
-            Evidence.ordinary(digits.y_train[is_known], classes=10),
-        ]
-    )
-    return evidence[np.argsort(order)]
 
 
 def test_true_labels_for_some_rows_do_not_hurt_on_average(digits):
@@ -183,17 +154,6 @@ def test_noise_and_streams_take_evidence(digits):
     weights = np.ones(len(evidence))
     weights[: len(weights) // 2] = 0
     assert net(max_epochs=2).fit(digits.X_train, evidence, sample_weight=weights).n_epochs_ == 2
-
-
-def judged(noise):
-    """Return rows, their mixed evidence under a T without the noise, and labels alone."""
-    rng = np.random.default_rng(0)
-    T = transition.strong(K, random_state=0)
-    y = rng.integers(K, size=2000)
-    X = (np.eye(K)[y] + rng.normal(0, 0.3, (2000, K))).astype(np.float32)
-    y_comp = labels.draw(y, transition.with_uniform_noise(T, noise), rng)
-    parts = [Evidence.complementary(y_comp[:1900], T), Evidence.ordinary(y[1900:], classes=K)]
-    return X, Evidence.concatenate(parts), Evidence.complementary(y_comp, T), y_comp, T
 
 
 def test_a_search_over_methods_finds_the_noise_from_evidence_too():
