@@ -1,6 +1,7 @@
 """Temperatures from complementary labels alone; calibration errors against slow references."""
 
 import importlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -133,42 +134,55 @@ def test_probabilities_are_calibrated_better_than_distances_and_inverses():
 P = [[0.5, 0.5], [0.9, 0.1]]
 U = transition.uniform(2)
 WRONG = {
-    "cold": (lambda: calibration.temper(P, 0), "temperature must be a finite number above 0"),
-    "hot": (lambda: calibration.temper(P, np.inf), "temperature must be a finite number above 0"),
-    "word": (lambda: calibration.temper(P, "1"), "got '1'"),
-    "flat": (lambda: calibration.temper([0.5, 0.5], 1), "shape"),
-    "no rows": (lambda: calibration.temper(np.empty((0, 2)), 1), "at least one row"),
-    "negative": (lambda: calibration.temper([[1.5, -0.5]], 1), "none below 0"),
-    "sums": (lambda: calibration.temper([[0.5, 0.1]], 1), "sum to 1"),
-    "nan": (lambda: calibration.temper([[np.nan, 1]], 1), "finite probabilities"),
-    "no T": (lambda: calibration.fit_temperature([0, 1], P), "T must be the transition matrix"),
+    "cold": (lambda: calibration.temper(P, 0), "temperature", "got 0"),
+    "hot": (lambda: calibration.temper(P, np.inf), "temperature", "inf"),
+    "word": (lambda: calibration.temper(P, "1"), "temperature", "'1'"),
+    "flat": (lambda: calibration.temper([0.5, 0.5], 1), "p must", "(2,)"),
+    "no rows": (lambda: calibration.temper(np.empty((0, 2)), 1), "p must", "(0, 2)"),
+    "negative": (lambda: calibration.temper([[1.5, -0.5]], 1), "p must", "-0.5 in row 0"),
+    "sums": (lambda: calibration.temper([[0.5, 0.1]], 1), "p must", "row 0 sums to 0.6"),
+    "nan": (lambda: calibration.temper([[np.nan, 1]], 1), "p must", "row 0 has NaN"),
+    "no T": (lambda: calibration.fit_temperature([0, 1], P), "T must", "None"),
     "T twice": (
         lambda: calibration.fit_temperature(Evidence.complementary([0, 1], U), P, U),
-        "T must be left out",
+        "T must",
+        "Evidence",
     ),
-    "lengths": (lambda: calibration.fit_temperature([0], P, U), "same rows and classes"),
+    "lengths": (
+        lambda: calibration.fit_temperature([0], P, U),
+        "y_comp and p",
+        "(1, 2) and (2, 2)",
+    ),
     "classes": (
         lambda: calibration.fit_temperature(Evidence.nothing(2, classes=3), P),
-        "same rows and classes",
+        "y_comp and p",
+        "(2, 3) and (2, 2)",
     ),
     "nothing": (
         lambda: calibration.fit_temperature(Evidence.nothing(2, classes=2), P),
-        "evidence of nothing",
+        "y_comp",
+        "nothing",
     ),
-    "unknown label": (lambda: calibration.fit_temperature([0, 2], P, U), "class indices 0..1"),
+    "unknown label": (lambda: calibration.fit_temperature([0, 2], P, U), "y_comp", "got 2"),
     "true lengths": (
         lambda: calibration.expected_calibration_error([0], P),
-        "same number of rows; got 1 and 2",
+        "y_true and p",
+        "1 and 2",
     ),
-    "bins": (lambda: calibration.expected_calibration_error([0, 1], P, n_bins=0), "n_bins"),
+    "bins": (
+        lambda: calibration.expected_calibration_error([0, 1], P, n_bins=0),
+        "n_bins",
+        "got 0",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_is_one_clear_line(case):
-    make, message = WRONG[case]
-    with pytest.raises((ValueError, TypeError), match=message) as caught:
+def test_an_error_names_the_argument_and_shows_its_value(case):
+    make, argument, value = WRONG[case]
+    with pytest.raises((ValueError, TypeError), match=re.escape(value)) as caught:
         make()
+    assert argument in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -1,7 +1,6 @@
-"""Class probabilities that mean what they say, made so and checked.
+"""Calibrate class probabilities by a temperature, and measure their calibration.
 
-`fit_temperature` needs complementary labels only; `expected_calibration_error` needs true ones, and
-tells afterwards how well it went.
+`fit_temperature` needs complementary labels only; `expected_calibration_error` needs true labels.
 """
 
 from __future__ import annotations
@@ -11,12 +10,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp
+from scipy.special import softmax
 
 from . import labels, transition
 from .decode import check_probabilities
-from .metrics.losses import mean_and_error, same_length, scaled
+from .labels.observed import observe_codes
+from .metrics.likelihood import log_likelihood, log_softmax
+from .metrics.losses import logarithms, mean_and_error
 from .utils import checks
+from .utils.encoding import check_indices
 from .utils.typing import AnyArray, FloatArray
 
 __all__ = ["expected_calibration_error", "fit_temperature", "temper"]
@@ -25,12 +27,12 @@ _COLDEST, _HOTTEST = 1 / 20, 20.0
 
 
 def temper(p: ArrayLike, temperature: float) -> FloatArray:
-    """Return p^(1/temperature), each row divided by its sum: surer below 1, less sure above.
+    """Return p^(1/temperature), normalised per row: more confident below 1, less confident above.
 
     Parameters
     ----------
     p : array-like of shape (N, K)
-        Class probabilities, as ``predict_proba`` gives them. What is 0 stays 0.
+        Class probabilities, as ``predict_proba`` returns them. Zeros stay 0.
     temperature : float
         Above 0; 1 changes nothing.
 
@@ -42,7 +44,7 @@ def temper(p: ArrayLike, temperature: float) -> FloatArray:
     """
     probabilities = _probabilities(p)
     level = checks.number(temperature, "temperature", "a finite number above 0", 5e-324)
-    return _tempered(_logs(probabilities), level)
+    return _tempered(logarithms(probabilities), level)
 
 
 def fit_temperature(
@@ -52,14 +54,14 @@ def fit_temperature(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the temperature under which held-out complementary labels are the likeliest.
+    """Return the temperature that maximises the likelihood of held-out complementary labels.
 
-    It minimises SCEL of the tempered p: no true label is needed.
+    It minimises the SCEL of the tempered p; no true label is needed.
 
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
-        Labels of rows that p was not fitted to.
+        Labels of rows that the model was not fitted to.
     p : array-like of shape (N, K)
         Class probabilities of those rows.
     T : array-like of shape (K, K)
@@ -69,8 +71,8 @@ def fit_temperature(
     Returns
     -------
     float
-        From 1/20 to 20. A row whose label has probability 0 under every temperature counts as one
-        of probability 1/(n+1) among n labels, as in `ybar.metrics.scel_scorer`.
+        From 1/20 to 20. A label with probability 0 at every temperature counts as one of
+        probability 1/(n+1) among n labels, as in `ybar.metrics.scel_scorer`.
 
     Examples
     --------
@@ -87,48 +89,46 @@ def fit_temperature(
     """
     probabilities = _probabilities(p)
     n, n_classes = probabilities.shape
-    if isinstance(y_comp, labels.Evidence):
-        if T is not None:
-            raise ValueError("T must be left out where y_comp is Evidence, which has its own")
-        shape = y_comp.shape
-        rows = np.flatnonzero(y_comp.informative)
-        likelihoods = scaled(y_comp)[0][y_comp.codes[rows]]
-    else:
-        if T is None:
-            raise ValueError("T must be the transition matrix of the labels, K×K; got None")
-        matrix = transition.check(T, n_classes)
-        rows, k = labels.pairs(y_comp, n_classes)
-        shape, likelihoods = np.shape(y_comp), matrix.T[k]
-    if shape[0] != n or likelihoods.shape[1] != n_classes:
+    observed = observe_codes(y_comp, n_classes)
+    if observed.shape != (n, n_classes):
         raise ValueError(
             "y_comp and p must have the same rows and classes; got shapes "
-            f"{shape} and {probabilities.shape}"
+            f"{observed.shape} and {probabilities.shape}"
         )
+    if observed.by_label:
+        if T is None:
+            raise ValueError("T must be the transition matrix of the labels, K×K; got None")
+        observed = observed.with_transition(transition.check(T, n_classes))
+    elif T is not None:
+        raise ValueError("T must be left out if y_comp is Evidence, which has its own")
+    rows, code, patterns = observed.separate_terms()
     if len(rows) == 0:
-        raise ValueError("y_comp must say something of some row; got evidence of nothing")
-    logs, log_likelihoods = _logs(probabilities)[rows], _logs(likelihoods)
+        raise ValueError("y_comp must be informative in some row; got evidence of nothing")
+    log_p = logarithms(probabilities)[rows]
+    log_e = patterns.log_likelihoods(observed.transition)[code]
     zero_as = -math.log(1 / (len(rows) + 1))
 
     def scel(log_temperature: float) -> float:
-        # In logarithms: a power of a small p may be too small for a float, which is not 0.
-        tempered = log_softmax(logs / math.exp(log_temperature), axis=1)
-        losses = -logsumexp(tempered + log_likelihoods, axis=1)
+        # In log space: a power of a small p can underflow without being 0.
+        tempered = log_softmax(log_p / math.exp(log_temperature))
+        losses = -log_likelihood(tempered, log_e)
         losses = np.where(np.isfinite(losses), losses, zero_as)
         return mean_and_error(losses, rows, n, sample_weight)[0]
 
     ends = math.log(_COLDEST), math.log(_HOTTEST)
-    # SCEL need not have one minimum only: look around before going down.
-    places = np.linspace(*ends, 25)
-    best = int(np.argmin([scel(place) for place in places]))
-    bounds = places[max(0, best - 1)], places[min(len(places) - 1, best + 1)]
+    # SCEL can have several local minima: search a grid before descending.
+    grid = np.linspace(*ends, 25)
+    best = int(np.argmin([scel(place) for place in grid]))
+    bounds = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
     return math.exp(minimize_scalar(scel, bounds=bounds, method="bounded").x)
 
 
 def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int = 15) -> float:
-    """Return how far the largest p is from the share of correct predictions, on average.
+    """Return the expected calibration error: the mean gap between confidence and accuracy.
 
-    Rows are put in bins of equal width by their largest p; the absolute differences between the
-    mean of it and the accuracy in each bin are weighted by the rows in it.
+    Rows are binned by their largest p, in bins of equal width. The error is the absolute
+    difference between the mean of the largest p and the accuracy in each bin, averaged with the
+    numbers of rows as weights.
 
     Parameters
     ----------
@@ -146,13 +146,13 @@ def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int =
     0.4
     """
     probabilities = _probabilities(p)
-    _, true = labels.pairs(y_true, probabilities.shape[1], name="y_true", several=False)
-    same_length("y_true", true, "p", probabilities)
+    true = check_indices(y_true, probabilities.shape[1], "y_true")
+    checks.same_length("y_true", len(true), "p", len(probabilities))
     n_bins = checks.whole_number(n_bins, "n_bins", 1)
-    sure = probabilities.max(axis=1).astype(np.float64)
+    confidence = probabilities.max(axis=1).astype(np.float64)
     right = probabilities.argmax(axis=1) == true
-    place = np.minimum((sure * n_bins).astype(np.intp), n_bins - 1)
-    gaps = np.bincount(place, weights=right - sure, minlength=n_bins)
+    bins = np.minimum((confidence * n_bins).astype(np.intp), n_bins - 1)
+    gaps = np.bincount(bins, weights=right - confidence, minlength=n_bins)
     return float(np.abs(gaps).sum() / len(true))
 
 
@@ -166,12 +166,6 @@ def _probabilities(p: ArrayLike) -> AnyArray:
     return check_probabilities(p, shape[1], name="p")
 
 
-def _logs(p: AnyArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(p.astype(np.float64, copy=False)))
-
-
 def _tempered(logs: FloatArray, temperature: float) -> FloatArray:
     shifted = (logs - logs.max(axis=1, keepdims=True)) / temperature
-    powers = np.exp(shifted)
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(shifted, axis=1))

@@ -1,7 +1,7 @@
 """Decode complementary probabilities q with T, into a class or into class probabilities p.
 
-``q[i, k] = P(ȳ = k given x_i)`` and, where labels follow T, ``q = p T`` (row vectors). Pure numpy,
-in blocks of rows: nothing of size N×K×K is ever held.
+``q[i, k] = P(ȳ = k given x_i)`` and, if labels follow T, ``q = p T`` (row vectors). Everything is
+computed with numpy in blocks of rows, so that no array of size N×K×K is ever allocated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ METHODS = ("l1", "l2", "max", "likelihood")
 
 _BLOCK_NUMBERS = 1 << 22  # float64 numbers a temporary array may hold: 32 MB
 _SUM_TOLERANCE = 1e-3  # float32 models with many classes miss 1 by about this
-_NEWTON_CLASSES = 100  # beyond, the K³ of a Newton step costs more than many EM steps
+_NEWTON_CLASSES = 100  # above, a Newton step (K³ operations) costs more than many EM steps
 _NEWTON_GAP, _NEWTON_STEPS = 1e-9, 60
 _EM_GAP, _EM_STEPS = 1e-5, 300
 
@@ -43,19 +43,19 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
         Transition matrix.
     method : {"l1", "l2", "max", "likelihood"} or callable
         - "l1", "l2": the class whose row of T is nearest to q;
-        - "max": argmax of q T⁻¹, with the pseudo-inverse (and a warning) where T is singular;
+        - "max": argmax of q T⁻¹, with the pseudo-inverse (and a warning) if T is singular;
         - "likelihood": argmax of `class_probabilities`;
-        - a callable takes two vectors, q and a row of T, and returns their distance; it is
-          called for all rows at once if it sums over the last axis.
+        - a callable of two vectors, q and a row of T, that returns their distance; it is called
+          for all rows at once if it sums over the last axis.
 
     Returns
     -------
     ndarray of shape (N,)
-        Class indices. Where several classes are equally good, to within rounding, any of them.
+        Class indices. Ties, to within rounding, are broken arbitrarily.
 
     Notes
     -----
-    With uniform T all four named methods are argmin_k q[k], and are computed so.
+    With uniform T all four named methods are equal to argmin_k q[k], which is computed then.
 
     Examples
     --------
@@ -67,15 +67,15 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
     check_method(method)
     if isinstance(method, str) and transition.is_uniform(array):
         return np.asarray(probabilities.argmin(axis=1))
-    decide, numbers_a_row = _decider(array, method)
+    decide, numbers_per_row = _decider(array, method)
     out = np.empty(len(probabilities), dtype=np.intp)
-    for rows in _blocks(len(probabilities), numbers_a_row):
+    for rows in _blocks(len(probabilities), numbers_per_row):
         out[rows] = decide(probabilities[rows].astype(np.float64, copy=False))
     return out
 
 
 def check_method(method: Method, *, name: str = "method") -> None:
-    """Refuse anything that is not a decoder."""
+    """Check that `method` is a decoder."""
     known = isinstance(method, str) and method in METHODS
     if not known and not callable(method):
         raise ValueError(
@@ -85,10 +85,10 @@ def check_method(method: Method, *, name: str = "method") -> None:
 
 
 def _decider(T: FloatArray, method: Method) -> tuple[Callable[[FloatArray], IntArray], int]:
-    """Return the function that decodes a block, and how many numbers a row takes there."""
+    """Return the function that decodes a block, and the numbers per row that it allocates."""
     if method == "likelihood":
-        solve, numbers_a_row = _solver(T)
-        return lambda q: solve(q).argmax(axis=1), numbers_a_row
+        solve, numbers_per_row = _solver(T)
+        return lambda q: solve(q).argmax(axis=1), numbers_per_row
     if method == "max":
         inverted = inverse(T, stacklevel=4)
         return lambda q: (q @ inverted).argmax(axis=1), len(T)
@@ -102,13 +102,13 @@ def _decider(T: FloatArray, method: Method) -> tuple[Callable[[FloatArray], IntA
 def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
     """Return the p on the simplex that explains q best under T.
 
-    p maximises ``Σ_k q[k] log (p T)[k]``, a concave problem: the likelihood of complementary
-    labels seen with the frequencies q. Where q T⁻¹ has no negative entry p is just that.
+    p maximises ``Σ_k q[k] log (p T)[k]``, the log-likelihood of complementary labels observed with
+    the frequencies q; the problem is concave. If q T⁻¹ has no negative entry, p is q T⁻¹.
 
     Parameters
     ----------
     q : array-like of shape (N, K)
-        Complementary probabilities; zeros are fine.
+        Complementary probabilities; zeros are allowed.
     T : array-like of shape (K, K)
         Transition matrix, singular or not.
 
@@ -120,13 +120,13 @@ def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
     Notes
     -----
     Matrices with one value on the diagonal and one off it (uniform, with or without uniform
-    noise) have a closed form. Otherwise a primal-dual interior-point method solves all rows of a
-    block together, until the log-likelihood is within 1e-9 of its maximum: with
-    ``g = T (q / (p T))`` it is at most max(g) - 1 away. Above 100 classes that would take
-    K³ steps a row, and p is an approximation: accelerated EM steps, until within 1e-5 (in nats a
-    label), or 300 of them.
+    noise) have a closed form. For other matrices a primal-dual interior-point method solves all
+    rows of a block together, until the log-likelihood is within 1e-9 of its maximum: with
+    ``g = T (q / (p T))`` the gap is at most max(g) - 1. Above 100 classes, where each step would
+    take K³ operations per row, p is an approximation: accelerated EM runs until the gap is below
+    1e-5 (in nats per label), or for 300 steps.
 
-    A part of q on labels that no class can have under T (a zero column) is left out of account.
+    The part of q on labels that no class can have under T (a zero column) is ignored.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
 
 
 def inverse(T: ArrayLike, *, stacklevel: int = 2) -> FloatArray:
-    """Return T⁻¹, or the pseudo-inverse with a warning that says so where T is singular.
+    """Return T⁻¹, or the pseudo-inverse with a warning if T is singular.
 
     Examples
     --------
@@ -152,8 +152,8 @@ def inverse(T: ArrayLike, *, stacklevel: int = 2) -> FloatArray:
     array = transition.check(T)
     if transition.is_singular(array):
         warnings.warn(
-            "T is singular, so its pseudo-inverse is used: what needs T⁻¹ (the 'max' decoder, "
-            "URE) is biased then. Prefer the 'l1' or 'likelihood' decoder and SCEL",
+            "T is singular, so its pseudo-inverse is used: results that need T⁻¹ (the 'max' "
+            "decoder, URE) are biased. Prefer the 'l1' or 'likelihood' decoder and SCEL",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -162,9 +162,9 @@ def inverse(T: ArrayLike, *, stacklevel: int = 2) -> FloatArray:
 
 
 def check_probabilities(q: ArrayLike, n_classes: int, *, name: str = "q") -> AnyArray:
-    """Return q as a float array of shape (N, K) with rows that are distributions.
+    """Return q as a float array of shape (N, K) whose rows are distributions.
 
-    float32 stays float32, so that a large q is not copied; blocks of it are widened when used.
+    float32 stays float32, so that a large q is not copied; blocks are converted when used.
     """
     array = checks.array_of_numbers(q, f"{name} must be an N×K array of probabilities")
     if array.dtype not in (np.float32, np.float64):
@@ -202,21 +202,21 @@ def _check(q: ArrayLike, T: ArrayLike) -> tuple[FloatArray, AnyArray]:
     return array, check_probabilities(q, len(array))
 
 
-def _blocks(n: int, numbers_a_row: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_NUMBERS // numbers_a_row)
+def _blocks(n: int, numbers_per_row: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_NUMBERS // numbers_per_row)
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
 def _class_probabilities(q: AnyArray, T: FloatArray) -> FloatArray:
-    solve, numbers_a_row = _solver(T)
+    solve, numbers_per_row = _solver(T)
     p = np.empty(q.shape)
-    for rows in _blocks(len(q), numbers_a_row):
+    for rows in _blocks(len(q), numbers_per_row):
         p[rows] = solve(q[rows].astype(np.float64, copy=False))
     return p
 
 
 def _solver(T: FloatArray) -> tuple[Callable[[FloatArray], FloatArray], int]:
-    """Return the function that solves a block of rows, and how many numbers a row takes there."""
+    """Return the function that solves a block, and the numbers per row that it allocates."""
     n_classes = len(T)
     ratio = _exchangeable(T)
     if ratio is not None:
@@ -242,8 +242,8 @@ def _exchangeable(T: FloatArray) -> float | None:
 def _water_filling(q: FloatArray, ratio: float) -> FloatArray:
     """Solve the likelihood for T = b + (a-b)I in closed form.
 
-    There (p T)[k] = b - (b-a) p[k], and the optimum has p[k] = max(0, ratio - q[k]/c) with c set
-    by Σ p = 1: the classes with the smallest q are kept, one by one, while their p stays positive.
+    For this T, (p T)[k] = b - (b-a) p[k], and the optimum is p[k] = max(0, ratio - q[k]/c), where
+    Σ p = 1 determines c: classes are added in ascending order of q while their p is positive.
     """
     n_classes = q.shape[1]
     ordered = np.sort(q, axis=1)
@@ -260,7 +260,7 @@ def _water_filling(q: FloatArray, ratio: float) -> FloatArray:
     split = np.isinf(scale)
     smallest = q <= ordered[np.arange(len(q)), m - 1][:, None]
     p = np.maximum(ratio - q * np.where(split, 0.0, scale)[:, None], 0.0) * smallest
-    # Classes that are never ruled out share all: any split explains q equally well.
+    # If some q are 0, these classes share the mass: every split explains q equally well.
     p[split] = smallest[split]
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
@@ -280,7 +280,7 @@ def _maximise(
     p = np.full((len(q), n_classes), 1 / n_classes)
     informative = total[:, 0] > 0
     if inverted is not None:
-        # Where q T⁻¹ is on the simplex, but for rounding, it is the optimum.
+        # If q T⁻¹ is on the simplex, up to rounding, it is the optimum.
         guess = np.maximum(q @ inverted, 0.0)
         total = guess.sum(axis=1, keepdims=True)
         guess = np.divide(guess, total, out=np.full_like(q, 1 / n_classes), where=total > 0)
@@ -300,7 +300,7 @@ def _ratio(q: FloatArray, r: FloatArray) -> FloatArray:
 
 
 def _newton(q: FloatArray, T: FloatArray) -> FloatArray:
-    """Maximise Σ q log(pT) - Σ p over p ≥ 0, whose solution sums to 1 by itself.
+    """Maximise Σ q log(pT) - Σ p over p ≥ 0; the solution sums to 1 without a constraint.
 
     Primal-dual interior point: z are the multipliers of p ≥ 0, and each step solves
     ``(T diag(q/r²) Tᵀ + diag(z/p)) dp = g - 1 + μ/p`` with r = pT, g = (q/r)Tᵀ.
@@ -335,15 +335,16 @@ def _newton(q: FloatArray, T: FloatArray) -> FloatArray:
 
 
 def _step_length(value: FloatArray, change: FloatArray) -> FloatArray:
-    """Return the step of at most 1 that stays 1% off the border of the positive numbers."""
+    """Return the largest step up to 1 that keeps 1% of the distance to 0."""
     furthest = np.max(-change / value, axis=1, keepdims=True)
     return np.asarray(0.99 / np.maximum(furthest, 0.99))
 
 
 def _accelerated_em(q: FloatArray, T: FloatArray) -> FloatArray:
-    """Maximise Σ q log(pT) on the simplex by EM, p ← p ∘ ((q/r)Tᵀ), two steps extrapolated.
+    """Maximise Σ q log(pT) on the simplex by EM, p ← p ∘ ((q/r)Tᵀ), with extrapolation.
 
-    The extrapolation is SQUAREM's (Varadhan & Roland 2008), undone in rows that it makes worse.
+    Two EM steps are extrapolated by SQUAREM (Varadhan & Roland 2008); rows whose likelihood the
+    extrapolation lowers keep their EM step.
     """
 
     def em(q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

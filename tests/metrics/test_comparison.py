@@ -1,13 +1,9 @@
-"""Choosing without true labels: two models compared row by row, and the one-standard-error rule."""
+"""Two models on the same held-out labels."""
 
 from __future__ import annotations
 
-import csv
-import importlib
 import math
 import re
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,20 +12,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ybar import (
-    CPEBoostingClassifierCV,
     CPEKNeighborsClassifierCV,
     datasets,
     decode,
     labels,
-    load,
     metrics,
-    save,
     transition,
 )
-from ybar.experiments.plan import reading as plan_file
 
-ROOT = Path(__file__).resolve().parents[2]
 quick = settings(deadline=None, max_examples=40)
+
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -63,9 +56,6 @@ def slow_comparison(pairs, loss_a, loss_b, weights):
     error = math.sqrt(len(rows) / (len(rows) - 1) * squares) / total
     t = mean / error
     return mean, error, t, 2 * stats.t.sf(abs(t), len(rows) - 1), len(rows)
-
-
-# --- two models by SCEL --------------------------------------------------------------------------
 
 
 @quick
@@ -146,9 +136,6 @@ def test_evidence_is_compared_by_class_probabilities():
     assert found.n_rows == 50
 
 
-# --- two models by URE ---------------------------------------------------------------------------
-
-
 @quick
 @given(seed=SEEDS, n=st.integers(3, 6), rows=st.integers(4, 20), several=st.booleans())
 def test_error_rates_are_compared_row_by_row_too(seed, n, rows, several):
@@ -194,9 +181,6 @@ def test_a_singular_T_warns_at_the_caller():
     with pytest.warns(UserWarning, match="singular, so its pseudo-inverse is used") as record:
         metrics.compare_error_rates([0, 1, 2, 2], [0, 1, 2, 0], [1, 1, 2, 0], T)
     assert record[0].filename == __file__
-
-
-# --- size and power ------------------------------------------------------------------------------
 
 
 def equally_good(rng, rows, labels_a_row):
@@ -294,339 +278,50 @@ def test_a_comparison_reads_as_one_line(comparison, text):
     assert str(comparison) == text
 
 
-# --- the rule ------------------------------------------------------------------------------------
-
-
-def slow_rule(scel, errors, complexity, paired):
-    best = min((i for i in range(len(scel)) if scel[i] == scel[i]), key=lambda i: scel[i])
-    near = [
-        i
-        for i in range(len(scel))
-        if i == best or scel[i] - scel[best] <= (errors[i] if paired else errors[best])
-    ]
-    return sorted(near, key=lambda i: (complexity[i], scel[i]))[0]
-
-
-@quick
-@given(seed=SEEDS, n=st.integers(1, 12), paired=st.booleans(), given_order=st.booleans())
-def test_the_rule_takes_the_simplest_within_one_error_of_the_best(seed, n, paired, given_order):
-    rng = np.random.default_rng(seed)
-    scel = rng.normal(2, 0.1, n)
-    scel[rng.random(n) < 0.2] = np.nan
-    scel[rng.integers(n)] = 2.0
-    errors = rng.random(n) * 0.2
-    complexity = rng.integers(0, 4, n)
-    found = metrics.one_standard_error(
-        scel, errors, complexity=complexity if given_order else None, paired=paired
-    )
-    assert found == slow_rule(scel, errors, complexity if given_order else range(n), paired)
-
-
-@pytest.mark.parametrize(
-    ("scel", "errors", "options", "index"),
-    [
-        ([2.0], [0.1], {}, 0),
-        ([2.3, 2.0, 2.05], [0.1] * 3, {}, 1),
-        ([2.09, 2.0], [0.0, 0.1], {}, 0),
-        ([2.09, 2.0], [0.0, 0.1], {"paired": True}, 1),
-        ([2.09, 2.0], [0.1, 0.0], {"paired": True}, 0),
-        ([2.0, 2.05], [0.1, 0.1], {"complexity": [50, 10]}, 1),
-        ([2.05, 2.02, 2.0], [0.1] * 3, {"complexity": [1, 1, 2]}, 1),
-        ([math.nan, 2.05, 2.0], [math.nan, 0.1, 0.1], {}, 1),
-        ([math.inf, 2.05, 2.0], [math.nan, 0.1, 0.1], {}, 1),
-        ([2.05, 2.0], [math.nan, math.nan], {}, 1),
-        ([2.0, 2.0], [0.0, 0.0], {}, 0),
-    ],
-)
-def test_the_rule_in_cases_one_can_check_by_eye(scel, errors, options, index):
-    found = metrics.one_standard_error(scel, errors, **options)
-    assert found == index
-    assert type(found) is int
-
-
-def digits_labels(T):
-    d = datasets.load("digits")
-    return d.X_train, labels.draw(d.y_train, T, 0)
-
-
-def test_neighbours_can_be_the_most_within_one_error(tmp_path):
-    T = transition.strong(10, random_state=0)
-    X, y_comp = digits_labels(T)
-    best, simple = (
-        CPEKNeighborsClassifierCV(transition=T, select=select, cv=3, random_state=0).fit(X, y_comp)
-        for select in ("best", "one-std-error")
-    )
-    assert simple.n_neighbors_ > best.n_neighbors_
-    np.testing.assert_array_equal(simple.cv_results_["scel"], best.cv_results_["scel"])
-    chosen = simple.cv_results_["param_n_neighbors"][simple.best_index_]
-    assert chosen == simple.n_neighbors_ == simple.best_params_["n_neighbors"]
-    assert simple.best_score_ < best.best_score_
-    # Paired errors are below those of either, so that it stays within one of those as well.
-    own = best.cv_results_["scel_std_error"][best.best_index_]
-    assert best.best_score_ - simple.best_score_ < own
-    save(simple, tmp_path / "model")
-    assert load(tmp_path / "model").n_neighbors_ == simple.n_neighbors_
-
-
-def test_neighbours_within_one_error_are_those_of_the_losses_themselves():
-    T = transition.strong(10, random_state=0)
-    X, y_comp = digits_labels(T)
-    order = np.random.default_rng(0).permutation(len(X))
-    train, held_out = order[200:], order[:200]
-    ks = [10, 20, 40, 80, 160, 320]
-    found = CPEKNeighborsClassifierCV(
-        ks, transition=T, select="one-std-error", cv=[(train, held_out)], random_state=0
-    ).fit(X, y_comp)
-    q = [
-        CPEKNeighborsClassifierCV([k], transition=T, random_state=0, n_components=32)
-        .fit(X[train], y_comp[train])
-        .predict_complementary_proba(X[held_out])
-        for k in ks
-    ]
-    unseen = y_comp[held_out]
-    scel = [metrics.scel(unseen, each, zero_as=1 / 201) for each in q]
-    np.testing.assert_allclose(found.cv_results_["scel"], scel, rtol=1e-3)
-    best = q[int(np.argmin(scel))]
-    errors = [metrics.compare(unseen, each, best).std_error for each in q]
-    index = metrics.one_standard_error(scel, errors, complexity=[-k for k in ks], paired=True)
-    assert found.best_index_ == index
-
-
-def test_trees_can_be_the_fewest_within_one_error():
-    T = transition.strong(10, random_state=0)
-    X, y_comp = digits_labels(T)
-    options = {
-        "learning_rates": [0.05, 0.2],
-        "n_estimators": range(1, 41),
-        "transition": T,
-        "random_state": 0,
-        "lightgbm_params": {"num_leaves": 7},
-    }
-    weights = np.random.default_rng(0).random(len(X)) + 0.5
-    best, simple = (
-        CPEBoostingClassifierCV(**options, select=select).fit(X, y_comp, weights)
-        for select in ("best", "one-std-error")
-    )
-    assert simple.best_params_["learning_rate"] == best.best_params_["learning_rate"]
-    assert simple.best_params_["n_estimators"] < best.best_params_["n_estimators"]
-    assert simple.cv_results_["params"][simple.best_index_] == simple.best_params_
-    np.testing.assert_array_equal(simple.cv_results_["scel"], best.cv_results_["scel"])
-    own = best.cv_results_["scel_std_error"][best.best_index_]
-    assert 0 < best.best_score_ - simple.best_score_ < own
-    assert simple.model_.count("Tree=") == 10 * simple.best_params_["n_estimators"]
-
-
-# --- what was measured ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def choosing(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("choosing")
-
-
-def test_the_choices_in_the_results_are_those_of_the_runs(choosing):
-    found = choosing.choices(choosing.read())
-    with (ROOT / "results" / "choosing.csv").open() as file:
-        assert list(csv.reader(file)) == list(choosing.lines(found))
-    assert (ROOT / "results" / "choosing.md").read_text() == choosing.markdown(found)
-
-
-def test_scel_chooses_within_half_a_point_among_networks_in_16_of_18_columns(choosing):
-    """With best epochs among the candidates. Of last epochs alone it does not: see the docs."""
-    found = choosing.choices(choosing.read())
-    for decoder in choosing.DECODERS:
-        by_column = choosing.gaps(found, "linear CPE, last and best epoch", decoder, "scel")
-        assert len(by_column) == 18
-        assert sum(round(gap, 6) <= choosing.CLOSE for gap in by_column.values()) >= 16
-
-
-def test_a_trial_counts_when_all_its_runs_are_there(choosing):
-    def entry(trial, method, rate):
-        names = {"dataset": "mnist", "setting": "weak", "trial": trial, "base": "linear"}
-        return SimpleNamespace(config={**names, "method": method, "learning_rate": rate})
-
-    whole = [entry(0, method, rate) for method in ("cpe-f", "cpe-t", "dm") for rate in (0.1, 0.2)]
-    half = [entry(1, "cpe-f", rate) for rate in (0.1, 0.2)] + [entry(1, "cpe-t", 0.1)]
-    others = [entry(2, "dm", rate) for rate in (0.1, 0.2)]
-    plan = plan_file.parse(
-        """
-        datasets = ["mnist"]
-        settings = ["weak"]
-        [[base]]
-        name = "linear"
-        kind = "network"
-        methods = ["dm", "fwd", "cpe-f", "cpe-t"]
-        learning_rates = [0.1, 0.2]
-        """
-    )
-    assert list(choosing.complete([*half, *others], plan)) == []
-    found = list(choosing.complete([*half, *whole, *others], plan))
-    assert found == [(choosing.Trial("mnist", "weak", 0), entry) for entry in whole]
-
-
-def test_choices_take_the_lowest_loss_and_are_held_against_the_best(choosing):
-    def candidate(name, scel, accuracy, ure=math.nan, base="linear"):
-        both = {"l1": ure, "p": ure}
-        return choosing.Candidate(
-            name, base, "cpe-f", "last", scel, scel, both, {"l1": accuracy, "p": accuracy}
-        )
-
-    trials = {
-        choosing.Trial("mnist", "weak", trial): [
-            candidate("a", 2.2, 90 + trial, 0.3),
-            candidate("b", 2.1, 89.0, 0.1),
-            candidate("c", 2.3, 70.0),
-        ]
-        for trial in range(2)
-    }
-    trials[choosing.Trial("mnist", "strong", 0)] = [candidate("alone", 2.0, 80.0)]
-    found = choosing.choices(trials)
-    chosen = {(c.judge, c.chosen.name, c.best.name) for c in found}
-    assert chosen == {("scel", "b", "a"), ("scel_p", "b", "a"), ("ure", "b", "a")}
-    gaps = choosing.gaps(found, "linear CPE", "l1", "scel")
-    assert gaps == {("mnist", "weak"): 1.5}
-    assert choosing.counted(gaps) == "0 of 1; 1.5, 1.5"
-    assert choosing.trials_of([*trials, *trials]) == "1–2"
-    assert choosing.trials_of([*trials][:2]) == "2"
-
-
-# --- bad input -----------------------------------------------------------------------------------
-
 Q = [[0.5, 0.2, 0.3], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4]]
+
+
 Y = [0, 2, 1]
+
+
 U = transition.uniform(3)
+
+
 EVIDENCE = labels.Evidence.complementary(Y, U)
 
-BAD = {
-    "q of another length": (
-        lambda: metrics.compare(Y, Q[:2], Q),
-        "y_comp and q_a must have the same number of rows; got 3 and 2",
-    ),
-    "the second q of another length": (
-        lambda: metrics.compare(Y, Q, Q[:2]),
-        "y_comp and q_b must have the same number of rows; got 3 and 2",
-    ),
-    "scores": (
-        lambda: metrics.compare(Y, Q, np.array(Q) - 1),
-        "q_b must hold probabilities, so none below 0; got -0.8 in row 0",
-    ),
-    "counts": (
-        lambda: metrics.compare(Y, np.array(Q) * 10, Q),
-        "q_a must have rows that sum to 1; row 0 sums to 10. Divide each row by its sum",
-    ),
-    "NaN": (
-        lambda: metrics.compare(Y, Q, np.array(Q) * np.nan),
-        "q_b must hold finite probabilities; row 0 has NaN or infinity",
-    ),
-    "predictions for q": (
-        lambda: metrics.compare(Y, Y, Q),
-        "q_a must have shape (N, K), one column for each of at least 2 classes; got (3,)",
-    ),
-    "words for q": (
-        lambda: metrics.compare(Y, Q, "q"),
-        "q_b must be an N×K array of probabilities; got 'q', which are not all numbers",
-    ),
-    "other classes": (
-        lambda: metrics.compare([0, 1, 1], Q, [[0.5, 0.5]] * 3),
-        "q_a and q_b must have the same shape, a column for each class; got (3, 3) and (3, 2)",
-    ),
-    "labels that are no classes": (
-        lambda: metrics.compare([0, 2, 3], Q, Q),
-        "y_comp must hold class indices 0..2; got 3",
-    ),
-    "labels by name": (
-        lambda: metrics.compare(["a", "b", "c"], Q, Q),
-        "y_comp must hold class indices 0..2 as integers; got <U1",
-    ),
-    "one row": (
-        lambda: metrics.compare(Y[:1], Q[:1], Q[:1]),
-        "y_comp must have labels in at least 2 rows of some weight, to tell a difference from "
-        "chance; got 1",
-    ),
-    "one row of some weight": (
-        lambda: metrics.compare(Y, Q, Q, sample_weight=[0, 1, 0]),
-        "y_comp must have labels in at least 2 rows of some weight",
-    ),
-    "a weight below 0": (
-        lambda: metrics.compare(Y, Q, Q, sample_weight=[1, -1, 1]),
-        "sample_weight must be finite and not negative; got -1 in row 1",
-    ),
-    "weights of another length": (
-        lambda: metrics.compare(Y, Q, Q, sample_weight=[1, 1]),
-        "sample_weight must have one number for each of the 3 rows; got shape (2,)",
-    ),
-    "evidence of other classes": (
-        lambda: metrics.compare(EVIDENCE, [[0.5, 0.5]] * 3, Q),
-        "q_a must have a column for each of the 3 classes of the evidence; got shape (3, 2)",
-    ),
-    "evidence for URE": (
+
+BAD = [
+    (lambda: metrics.compare(Y, Q[:2], Q), "q_a", "3 and 2"),
+    (lambda: metrics.compare(Y, Q, Q[:2]), "q_b", "3 and 2"),
+    (lambda: metrics.compare(Y, Q, np.array(Q) - 1), "q_b", "-0.8 in row 0"),
+    (lambda: metrics.compare(Y, np.array(Q) * 10, Q), "q_a", "row 0 sums to 10"),
+    (lambda: metrics.compare(Y, Q, np.array(Q) * np.nan), "q_b", "row 0 has NaN"),
+    (lambda: metrics.compare(Y, Y, Q), "q_a", "(3,)"),
+    (lambda: metrics.compare(Y, Q, "q"), "q_b", "'q'"),
+    (lambda: metrics.compare([0, 1, 1], Q, [[0.5, 0.5]] * 3), "q_a and q_b", "(3, 3) and (3, 2)"),
+    (lambda: metrics.compare([0, 2, 3], Q, Q), "y_comp", "got 3"),
+    (lambda: metrics.compare(["a", "b", "c"], Q, Q), "y_comp", "<U1"),
+    (lambda: metrics.compare(Y[:1], Q[:1], Q[:1]), "y_comp", "got 1"),
+    (lambda: metrics.compare(Y, Q, Q, sample_weight=[0, 1, 0]), "y_comp", "got 1"),
+    (lambda: metrics.compare(Y, Q, Q, sample_weight=[1, -1, 1]), "sample_weight", "-1 in row 1"),
+    (lambda: metrics.compare(Y, Q, Q, sample_weight=[1, 1]), "sample_weight", "(2,)"),
+    (lambda: metrics.compare(EVIDENCE, [[0.5, 0.5]] * 3, Q), "q_a", "(3, 2)"),
+    (
         lambda: metrics.compare_error_rates(labels.Evidence.ordinary(Y, classes=3), Y, Y, U),
-        "y_comp must hold complementary labels under one T and nothing else for URE, which inverts "
-        "it; got evidence of other kinds. Use SCEL, or metrics.compare",
+        "y_comp",
+        "evidence of other kinds",
     ),
-    "probabilities for predictions": (
-        lambda: metrics.compare_error_rates(Y, Q, Y, U),
-        "y_pred_a must hold class indices 0..2, one a row; got float64 of shape (3, 3)",
-    ),
-    "predictions of no class": (
-        lambda: metrics.compare_error_rates(Y, Y, [0, 1, -1], U),
-        "y_pred_b must hold class indices 0..2; got -1",
-    ),
-    "predictions of another length": (
-        lambda: metrics.compare_error_rates(Y, Y, [0, 1], U),
-        "y_comp and y_pred_b must have the same number of rows; got 3 and 2",
-    ),
-    "no T": (
-        lambda: metrics.compare_error_rates(Y, Y, Y, [[0.5, 0.5]]),
-        "T must be",
-    ),
-    "errors of other candidates": (
-        lambda: metrics.one_standard_error([2.1, 2.0], [0.1]),
-        "std_error must be a list of numbers, one for each candidate (2); got shape (1,)",
-    ),
-    "no candidate": (
-        lambda: metrics.one_standard_error([], []),
-        "scel must be a list of numbers, one for each candidate; got shape (0,)",
-    ),
-    "a grid": (
-        lambda: metrics.one_standard_error([[2.1, 2.0]], [[0.1, 0.1]]),
-        "scel must be a list of numbers, one for each candidate; got shape (1, 2)",
-    ),
-    "words for SCEL": (
-        lambda: metrics.one_standard_error(["low"], [0.1]),
-        "scel must be a list of numbers, one for each candidate; got ['low']",
-    ),
-    "nothing finite": (
-        lambda: metrics.one_standard_error([math.nan, math.inf], [0.1, 0.1]),
-        "scel must have a finite value, that of the best candidate; got [nan, inf]",
-    ),
-    "an error below 0": (
-        lambda: metrics.one_standard_error([2.1, 2.0], [0.1, -0.2]),
-        "NaN where it is unknown; got -0.2",
-    ),
-    "no order": (
-        lambda: metrics.one_standard_error([2.1, 2.0], [0.1, 0.1], complexity=[1, math.nan]),
-        "complexity must be a number for each candidate; got NaN for candidate 1",
-    ),
-    "paired errors for paired": (
-        lambda: metrics.one_standard_error([2.1, 2.0], [0.1, 0.1], paired=[0.1, 0]),
-        "paired must be True or False; got [0.1, 0]",
-    ),
-    "neighbours selected otherwise": (
-        lambda: CPEKNeighborsClassifierCV(select="last").fit(Q * 9, Y * 9),
-        "select must be 'best' or 'one-std-error'; got 'last'",
-    ),
-    "trees selected otherwise": (
-        lambda: CPEBoostingClassifierCV(select=None).fit(Q * 9, Y * 9),
-        "select must be 'best' or 'one-std-error'; got None",
-    ),
-}
+    (lambda: metrics.compare_error_rates(EVIDENCE, Y, Y, np.eye(4)), "T", "(4, 4)"),
+    (lambda: metrics.compare_error_rates(Y, Q, Y, U), "y_pred_a", "float64 of shape (3, 3)"),
+    (lambda: metrics.compare_error_rates(Y, Y, [0, 1, -1], U), "y_pred_b", "got -1"),
+    (lambda: metrics.compare_error_rates(Y, Y, [0, 1], U), "y_comp and y_pred_b", "3 and 2"),
+    (lambda: metrics.compare_error_rates(Y, Y, Y, [[0.5, 0.5]]), "T", "(1, 2)"),
+]
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_gets_one_line_that_says_what_and_why(case):
-    call, said = BAD[case]
-    with pytest.raises(ValueError, match=re.escape(said)) as error:
+@pytest.mark.parametrize(("call", "argument", "value"), BAD)
+def test_an_error_names_the_argument_and_shows_its_value(call, argument, value):
+    with pytest.raises(ValueError, match=re.escape(value)) as error:
         call()
+    assert argument in str(error.value)
     assert "\n" not in str(error.value)

@@ -1,10 +1,11 @@
-"""What all classifiers share: the check of what `fit` is passed, decoding, scoring."""
+"""What all classifiers share: checks of the arguments of `fit`, decoding, scoring."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from .. import decode, labels, metrics, transition
+from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
 
@@ -24,23 +26,33 @@ _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
 
 class Checked(NamedTuple):
-    """What `fit` was given, checked."""
+    """y in the forms that `neural` reads, until it uses `Observed` itself."""
 
     codes: AnyArray
+    """Class indices or a boolean array; for evidence, which rows are informative, (N, 1)."""
     weights: FloatArray | None
     classes: AnyArray
     T: FloatArray
-    evidence: labels.Evidence | None = None
-    """Where y is more than complementary labels; `codes` then only tell which rows say something,
-    as a boolean array of shape (N, 1)."""
+    evidence: labels.Evidence | None
+    observed: Observed
+
+    @classmethod
+    def of(cls, observed: Observed, y: Any) -> Checked:
+        """Return the same observations in the form that y had."""
+        evidence = None if observed.by_label else y
+        codes: AnyArray = observed.informative[:, None]
+        if observed.by_label:
+            one_each = observed.patterns.one_label_each
+            codes = observed.code if one_each else observed.label_table[observed.code]
+        return cls(codes, observed.weights, observed.classes, observed.T, evidence, observed)
 
 
 class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What every classifier here has in common: from complementary probabilities to the rest.
+    """Base class of all classifiers: it derives all predictions from complementary probabilities.
 
-    A subclass has the parameters ``transition``, ``decoder`` and ``classes``, calls `_check_fit`
-    at the start of ``fit``, sets ``classes_`` and ``transition_``, and defines
-    ``predict_complementary_proba``. What ``fit`` does stands in ``with self._all_or_nothing()``.
+    A subclass has the parameters ``transition``, ``decoder`` and ``classes`` and defines
+    ``predict_complementary_proba``. Its ``fit`` runs inside ``with self._all_or_nothing()``, calls
+    `_observe_fit` first, and sets ``classes_`` and ``transition_``.
     """
 
     transition: ArrayLike
@@ -48,12 +60,12 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes: ArrayLike | None
     classes_: AnyArray
     transition_: FloatArray
-    decoder_: Any  # what decoder=None means
-    _has_own_decoder = False  # whether it means something
+    decoder_: Any  # the decoder that decoder=None stands for
+    _has_own_decoder = False  # whether decoder=None is allowed
 
     @property
     def _takes_evidence(self) -> bool:
-        """Whether it learns from more than complementary labels."""
+        """Whether the classifier learns from evidence of other kinds than complementary labels."""
         return False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -85,9 +97,9 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the ordinary-class probabilities that explain the complementary ones best.
 
-        They are those of `ybar.decode.class_probabilities`, whatever the decoder: where T is not
-        uniform their largest entry can differ from `predict`, except with the "likelihood"
-        decoder.
+        They are computed by `ybar.decode.class_probabilities`, whatever the decoder. Unless T is
+        uniform or the decoder is "likelihood", the most probable class can therefore differ from
+        `predict`.
 
         Parameters
         ----------
@@ -100,7 +112,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return decode.class_probabilities(self.predict_complementary_proba(X), self.transition_)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return minus SCEL on complementary labels: what can be known without true labels.
+        """Return minus SCEL, the log loss on complementary labels: no true labels are needed.
 
         Parameters
         ----------
@@ -112,15 +124,15 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         float
-            Higher is better. A label that occurs though its probability is exactly 0 (neighbours
-            and forests give that) counts as 1/(n+1) among n labels; see
-            `ybar.metrics.scel_scorer`.
+            Higher is better. If a label occurs although its predicted probability is exactly 0
+            (neighbours and forests predict that), the probability counts as 1/(n+1) among n
+            labels; see `ybar.metrics.scel_scorer`.
         """
         return metrics.scel_scorer(self, X, y, sample_weight)
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Undo what `fit` set so far when it fails, or is interrupted: the old model stays."""
+        """Restore all attributes if `fit` fails or is interrupted, so that the old model stays."""
         before = self.__dict__.copy()
         try:
             yield
@@ -129,113 +141,126 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise
 
     def _validate(self, X: Any, **checks: Any) -> AnyArray:
-        """Check X as scikit-learn does, with its error in one line."""
+        """Check X as scikit-learn does, with the error message in one line."""
         try:
             return np.asarray(validate_data(self, X, **checks))
         except ValueError as err:
             raise ValueError(" ".join(str(err).split())) from err
 
-    def _check_fit(
+    def _observe_fit(
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> Checked:
-        """Check what all classifiers take."""
+    ) -> Observed:
+        """Check the arguments of ``fit``, and return y with its weights and T."""
         if y is None:
             raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: "
-                "y are the complementary labels, one for each row of X"
+                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
+                "the complementary labels, one for each row of X"
             )
         if X is None:
             raise TypeError("X must be an array, a sparse matrix or a data frame; got None")
         if self.decoder is not None or not self._has_own_decoder:
             decode.check_method(self.decoder, name="decoder")
-        codes, classes, T, evidence = self._read_y(y, self.classes)
-        n_rows, n_classes = _num_samples(X), len(classes)
-        if n_rows != len(codes):
-            raise ValueError(
-                "X and y must have the same number of rows (inconsistent numbers of samples); "
-                f"got {n_rows} and {len(codes)}"
-            )
-        weights = None if sample_weight is None else checks.weights(sample_weight, n_rows)
-        seen = np.arange(n_classes)
-        check_labelled(codes, weights)
-        if evidence is None and n_classes > 1:
-            rows, indices = labels.pairs(codes, n_classes)
-            seen = np.unique(indices if weights is None else indices[weights[rows] > 0])
-        if len(seen) < 2:
-            raise ValueError(
-                "y must hold at least two different complementary labels; got only one class, "
-                f"{checks.shown(classes[seen[0]])}. Collect labels that rule out other classes too"
-            )
+        observed = self._observe(y, self.classes)
+        n_rows, n_classes = _num_samples(X), len(observed.classes)
+        checks.same_length("X", n_rows, "y", len(observed))
+        observed = weighted(observed, sample_weight)
+        _check_several_classes(observed)
         if n_rows < n_classes:
             raise ValueError(
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
                 f"n_samples = {n_rows}. Collect more rows or name fewer classes"
             )
-        T = self._check_transition(classes) if T is None else T
-        return Checked(codes, weights, classes, T, evidence)
+        return self._with_transition(observed)
 
-    def _read_y(
-        self, y: ArrayLike | labels.Evidence, known: ArrayLike | None
-    ) -> tuple[AnyArray, AnyArray, FloatArray | None, labels.Evidence | None]:
-        """Return y as codes and its classes; if it is evidence its T, and it if there is more."""
-        if not isinstance(y, labels.Evidence):
-            return *labels.encode(y, known), None, None
-        classes, own = y.classes, y.transition
+    def _check_fit(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> Checked:
+        return Checked.of(self._observe_fit(X, y, sample_weight), y)
+
+    def _observe(self, y: ArrayLike | labels.Evidence, known: ArrayLike | None) -> Observed:
+        """Return y in the internal form; raise if the classifier cannot learn from it."""
+        observed = observe(y, known)
+        if observed.by_label:
+            return observed
+        classes = observed.classes
         if known is not None and not np.array_equal(np.asarray(known), classes):
             raise ValueError(
                 f"classes must be those of the evidence in y, {checks.shown(classes.tolist())}; "
                 f"got {checks.shown(np.asarray(known).tolist())}"
             )
-        left_out = isinstance(self.transition, str) and self.transition == "uniform"
-        if own is None or not left_out:
-            T = self._check_transition(classes)
-            if own is not None and not np.allclose(T, own, rtol=0, atol=1e-9):
-                raise ValueError(
-                    "transition must be the T of the complementary labels in y, or be left out "
-                    "(evidence has its own); got another one"
-                )
-            own = T if own is None else own
-        labelled = y.labels()
-        if labelled is not None:
-            return labelled, classes, own, None
+        by_label = observed.as_labels()
+        observed = self._with_transition(observed)
+        if by_label is not None:
+            return by_label
         if not self._takes_evidence:
             raise ValueError(
-                f"y must hold complementary labels under one T and nothing else for "
+                "y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "
                 "kinds, or a label twice in a row. Use method='cpe-f' of "
                 "ComplementaryNetClassifier or CPEBoostingClassifierCV, which takes all of it"
             )
-        informative = y.informative[:, None]
-        if not informative.any():
-            raise ValueError("y must tell classes apart in some row; got evidence of nothing")
-        return informative, classes, own, y
+        if not observed.informative.any():
+            raise ValueError("y must be informative in some row; got evidence of nothing")
+        return observed
+
+    def _with_transition(self, observed: Observed) -> Observed:
+        """Return y with its T: that of the evidence, or that of the parameter `transition`."""
+        left_out = isinstance(self.transition, str) and self.transition == "uniform"
+        if observed.transition is not None and left_out:
+            return observed
+        T = self._check_transition(observed.classes)
+        if observed.transition is None:
+            return observed.with_transition(T)
+        if not np.allclose(T, observed.transition, rtol=0, atol=1e-9):
+            raise ValueError(
+                "transition must be the T of the complementary labels in y, or be left out "
+                "(evidence has its own); got another one"
+            )
+        return observed
 
     def _check_transition(self, classes: AnyArray) -> FloatArray:
-        """Return T, in the order of the classes."""
+        """Return the parameter `transition` as a matrix in the order of the classes."""
         T = transition.check(self.transition, len(classes), name="transition")
         checks.named_as(self.transition, classes, "transition")
         return T
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # y says what an example is not: fitted to ordinary labels the accuracy must be poor.
+        # y names classes that a row does not have: after a fit to ordinary labels the accuracy is
+        # poor by design.
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
         return tags
 
 
-def check_labelled(codes: AnyArray, weights: FloatArray | None) -> None:
-    """Refuse weights that leave no label."""
-    labelled = codes.any(axis=1) if codes.ndim == 2 else slice(None)
-    if weights is not None and not weights[labelled].any():
+def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
+    """Return the observations with weights; some informative row must have a weight above 0."""
+    if sample_weight is None:
+        return observed
+    observed = replace(observed, weights=checks.weights(sample_weight, len(observed)))
+    if not observed.usable.any():
         raise ValueError(
             "sample_weight must not be zero for every row that has a label; got 0 for all"
+        )
+    return observed
+
+
+def _check_several_classes(observed: Observed) -> None:
+    """Check that labels are of at least two classes; otherwise there is nothing to learn."""
+    if not observed.by_label:
+        return
+    seen = np.unique(observed.subset(np.flatnonzero(observed.usable)).single_labels()[1])
+    if len(seen) < 2:
+        raise ValueError(
+            "y must hold at least two different complementary labels; got only one class, "
+            f"{checks.shown(observed.classes[seen[0]])}. Collect labels that rule out other "
+            "classes too"
         )
 
 
 @contextlib.contextmanager
 def plain_parameters() -> Iterator[None]:
-    """Have the state of classifiers hold plain arrays where they were given data frames."""
+    """Make the state of classifiers hold arrays in place of data frames that were parameters."""
     token = _PLAIN.set(True)
     try:
         yield

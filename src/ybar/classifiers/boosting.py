@@ -1,89 +1,86 @@
-"""Boosted trees from complementary labels, every number of trees from one fit a learning rate."""
+"""Boosted trees from complementary labels; one fit per learning rate evaluates every size."""
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 from collections.abc import Callable, Iterator
-from types import NoneType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..decode import Method
-from ..metrics.losses import mean_and_error
 from ..utils import checks
 from ..utils.extras import require
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, FloatArray, IntArray, Seed
 from . import hold_out
 from .base import ComplementaryClassifier
-from .boosting_targets import TARGETS, Gradient, Labels, Likelihood, joined
-from .candidates import as_float, check_candidates, check_select, cv_results, simplest
+from .boosting_params import merged, n_threads
+from .boosting_path import Trainer, search
+from .boosting_targets import TARGETS, Labels, Likelihood
+from .candidates import as_float, check_candidates, check_select, record_search, simplest
 
 __all__ = ["CPEBoostingClassifierCV"]
 
-_ROWS_FOR_THREADS = 10_000
-_WINDOW = 5  # candidates over which the fall of the validation loss is measured
-
 
 class CPEBoostingClassifierCV(ComplementaryClassifier):
-    """Boosted trees (LightGBM); learning rate and number of trees by SCEL.
+    """Boosted trees (LightGBM); SCEL selects the learning rate and the number of trees.
 
-    By default this is the paper's CPE-GBDT: trees learn q, which T decodes. With ``method="cpe-f"``
-    they learn p, and T is in the loss, -log (Tᵀp)[ȳ], as it is for networks.
+    By default this is the paper's CPE-GBDT: trees estimate q, which T decodes. With
+    ``method="cpe-f"`` trees estimate p, and T is part of the loss -log (Tᵀp)[ȳ], as for networks.
 
-    One fit a learning rate gives the held-out SCEL of every number of trees on the way. The
-    features are binned once for all rates. A rate stops early when it can no longer win: when
-    even going on to fall as fast as over the last 25 trees or so, it would end above the best
-    SCEL found so far. (That is exact while the loss falls ever more slowly, as it does but for
-    noise; ``early_stopping=False`` runs all.) The best pair is then fitted to all rows.
+    One fit per learning rate yields the held-out SCEL of every number of trees on the way; the
+    features are binned once for all rates. A rate stops early if it cannot win any more: if its
+    loss, decreasing as fast as over the last 5 candidates, would end above the best SCEL so far.
+    (The rule is exact as long as the loss decreases ever more slowly, that is, up to noise;
+    ``early_stopping=False`` disables it.) The best pair is then fitted to all rows.
 
     Parameters
     ----------
     learning_rates : list of float, optional
         Candidates; by default 0.01, 0.025, 0.05 and 0.1.
     n_estimators : list of int, optional
-        Candidates for the number of boosting rounds (each grows a tree for every class); by
+        Candidates for the number of boosting rounds, each of which adds a tree per class; by
         default 5, 10, …, 500.
     method : {"cpe-i", "cpe-f"}
-        What the trees learn: q, or p. "cpe-f" takes all kinds of `ybar.labels.Evidence`, and
-        several labels of a row together. Where complementary labels say little each, leaves then
-        have as many rows as tell what LightGBM's 20 ordinary labels would, a tenth of all rows at
-        most, and each tree sees half of the rows, if these are enough to split, and a fifth of the
-        features, or four. `lightgbm_params` may say otherwise (``min_data_in_leaf``,
-        ``bagging_fraction``, ``feature_fraction``).
+        What the trees estimate: q ("cpe-i") or p ("cpe-f"). "cpe-f" accepts all kinds of
+        `ybar.labels.Evidence`, and uses the joint likelihood of several labels of a row. It also
+        changes LightGBM's defaults if a complementary label carries little information: a leaf
+        must have as many rows as carry the information of 20 ordinary labels (at most a tenth of
+        all rows), and each tree sees half of the rows, if these are enough to split, and a fifth
+        of the features, at least four. `lightgbm_params` overrides these defaults
+        (``min_data_in_leaf``, ``bagging_fraction``, ``feature_fraction``).
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable, optional
-        See `ybar.decode.decode`; "max" is argmax of the trees' own p with "cpe-f". By default "l1",
-        and "max" where y is evidence of other kinds than complementary labels.
+        See `ybar.decode.decode`; with "cpe-f", "max" is the argmax of the p that trees estimate.
+        By default "l1", or "max" if y is evidence of other kinds than complementary labels.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        complementary label; by default the sorted values of y.
     validation_fraction : float
-        Share of the rows held out, at random, to choose.
+        Share of the rows that is held out, at random, to select the candidate.
     cv : int, splitter or iterable of (train, validation) indices, optional
-        Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
-        their labels together.
+        Splits to use in place of `validation_fraction`; an int is a number of shuffled folds. The
+        SCEL is the mean over the held-out labels of all splits.
     select : {"best", "one-std-error"}
-        The pair of the lowest SCEL; or of its learning rate the fewest trees whose SCEL is within
-        one standard error of it (that of the difference, see
-        `ybar.metrics.one_standard_error`). Learning rates have no order from simple to complex.
+        "best" selects the pair with the lowest SCEL. "one-std-error" keeps the learning rate of
+        that pair and selects the fewest trees whose SCEL is within one standard error of the
+        lowest (the standard error of the difference, see `ybar.metrics.one_standard_error`).
+        Learning rates have no order from simple to complex.
     early_stopping : bool
-        Whether rates that can no longer win stop.
+        Whether a learning rate stops once it cannot win any more.
     lightgbm_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15, "max_bin": 63}``.
     random_state : int, Generator, RandomState or None
     n_jobs : int or None
-        Threads, -1 for all cores. None is all cores from 10,000 rows on and one thread below,
-        where more get in each other's way. The result does not depend on it.
+        Threads, -1 for all cores. None means all cores from 10,000 rows on and one thread below,
+        where several threads are slower than one. The result does not depend on it.
     verbose : bool
         Whether to show a progress bar (with rich).
 
@@ -92,19 +89,19 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     classes_ : ndarray of shape (K,)
     transition_ : ndarray of shape (K, K)
     cv_results_ : dict
-        The paths: ``param_learning_rate``, ``param_n_estimators``, ``scel``, ``scel_std_error``
-        (NaN where a rate had stopped) and scikit-learn's ``params``, ``mean_test_score``,
-        ``rank_test_score``.
+        Results per candidate: ``param_learning_rate``, ``param_n_estimators``, ``scel``,
+        ``scel_std_error`` (NaN after a learning rate has stopped early) and scikit-learn's
+        ``params``, ``mean_test_score``, ``rank_test_score``.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     model_ : str
         The fitted booster in LightGBM's text form.
     estimates_ : {"q", "p"}
-        What its trees learned.
+        What the trees estimate.
     decoder_ : {"l1", "max"}
-        What decodes where `decoder` is None.
+        The decoder that ``decoder=None`` stands for.
     seen_classes_ : ndarray
-        Indices into ``classes_`` of the columns of the booster: with "cpe-i" the classes that
-        occur in y, with "cpe-f" all.
+        Indices into ``classes_`` of the outputs of the booster: with "cpe-i" the classes that
+        occur in y, with "cpe-f" all classes.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -164,15 +161,15 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose by SCEL on held-out complementary labels, then fit all rows.
+        """Select a candidate by SCEL on held-out complementary labels, then fit it to all rows.
 
         Parameters
         ----------
         X : array-like of shape (N, n_features)
-            NaN is a value of its own to LightGBM, and allowed.
+            May hold NaN, which LightGBM treats as missing.
         y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be. With "cpe-f" also
-            `ybar.labels.Evidence`.
+            Complementary labels: the classes that each row is said not to have. With "cpe-f"
+            also `ybar.labels.Evidence`.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -183,114 +180,80 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         with self._all_or_nothing():
             if not isinstance(self.method, str) or self.method not in TARGETS:
                 raise ValueError(
-                    "method must be 'cpe-i' (trees learn q, as in the paper) or 'cpe-f' (trees "
-                    f"learn p through T); got {checks.shown(self.method)}"
+                    "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
+                    f"estimate p); got {checks.shown(self.method)}"
                 )
             X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
-            checked = self._check_fit(X, y, sample_weight)
-            checks.n_jobs(self.n_jobs)
-            check_select(self.select)
-            for name in ("early_stopping", "verbose"):
-                if not isinstance(getattr(self, name), (bool, np.bool_)):
-                    came = checks.shown(getattr(self, name))
-                    raise ValueError(f"{name} must be True or False; got {came}")
+            observed = self._observe_fit(X, y, sample_weight)
+            self._check_settings()
             generator = as_generator(self.random_state)
-            parts = hold_out.splits(
-                checked.codes, checked.weights, self.cv, self.validation_fraction, generator
-            )
-            target = TARGETS[self.method](checked)
+            parts = hold_out.splits(observed, self.cv, self.validation_fraction, generator)
+            target = TARGETS[self.method](observed)
             seed = int(generator.integers(2**31))
-            least = min(len(target.samples(train)[0]) for train, _ in parts)
-            defaults = target.defaults(least, X.shape[1])
-            params = self._params(lightgbm, target, defaults, len(X), seed)
+            n_samples = min(len(target.samples(train)[0]) for train, _ in parts)
+            params = self._params(lightgbm, target, n_samples, X.shape, seed)
             try:
-                self._fit(lightgbm, params, parts, as_float(X), target)
+                self._search(Trainer(lightgbm, params, as_float(X), target), parts)
             except lightgbm.basic.LightGBMError as err:
                 reason = " ".join(str(err).split())
                 raise ValueError(
                     "lightgbm_params must be what LightGBM can use with this data; got "
                     f"{checks.shown(self.lightgbm_params)}. LightGBM says: {reason}"
                 ) from err
-            self.classes_, self.transition_ = checked.classes, checked.T
+            self.classes_, self.transition_ = observed.classes, observed.T
             self.seen_classes_, self.estimates_ = target.seen, target.estimates
-            self.decoder_ = "l1" if checked.evidence is None else "max"
+            self.decoder_ = "l1" if observed.by_label else "max"
         return self
 
-    def _fit(
+    def _check_settings(self) -> None:
+        checks.n_jobs(self.n_jobs)
+        check_select(self.select)
+        for name in ("early_stopping", "verbose"):
+            value = getattr(self, name)
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False; got {checks.shown(value)}")
+
+    def _params(
         self,
         lightgbm: Any,
-        params: dict[str, Any],
-        parts: list[hold_out.Split],
-        numbers: AnyArray,
         target: Labels | Likelihood,
-    ) -> None:
+        n_samples: int,
+        shape: tuple[int, ...],
+        seed: int,
+    ) -> dict[str, Any]:
+        fixed = {
+            "objective": target.objective,
+            "num_class": len(target.seen),
+            "metric": "None",
+            "verbosity": -1,
+            "seed": seed,
+            "deterministic": True,
+            "num_threads": n_threads(self.n_jobs, shape[0]),
+        }
+        defaults = target.defaults(n_samples, shape[1])
+        return merged(lightgbm, self.lightgbm_params, fixed, defaults)
+
+    def _search(self, trainer: Trainer, parts: list[hold_out.Split]) -> None:
         rates, counts = self._candidates()
-        weights = target.checked.weights
-
-        def samples(part: IntArray) -> _Samples:
-            rows, label = target.samples(part)
-            weight = None if target.weights is None else target.weights[rows]
-            binned = lightgbm.Dataset(numbers[rows], label, weight=weight, params=params)
-            return _Samples(binned.construct(), target.gradient(rows))
-
-        def booster_of(train: _Samples, rate: float) -> Any:
-            made = lightgbm.Booster({**params, "learning_rate": rate}, train.binned)
-            # With a gradient of ours the objective is "none" already. Being set so again, which is
-            # what `update` does first, LightGBM fails where no feature is of any use.
-            made._Booster__set_objective_to_none = train.gradient is not None
-            return made
-
-        trains = [samples(train) for train, _ in parts]
-        validations = [
-            lightgbm.Dataset(
-                numbers[part], np.zeros(len(part)), reference=train.binned, params=params
-            ).construct()
-            for train, (_, part) in zip(trains, parts, strict=True)
-        ]
         simple = self.select == "one-std-error"
-        best_path: list[FloatArray] = []
-
-        scel = np.full((len(rates), len(counts)), np.nan)
-        std_error = np.full_like(scel, np.nan)
         with _progress(self.verbose, len(rates) * counts[-1]) as advance:
-            # High rates reach their best soonest, and so give the low ones a mark to beat.
-            for i in np.argsort(rates)[::-1]:
-                boosters = [
-                    booster_of(train, rates[i]).add_valid(validation, "validation")
-                    for train, validation in zip(trains, validations, strict=True)
-                ]
-                path = []
-                for j, count in enumerate(counts):
-                    for _ in range(count - (counts[j - 1] if j else 0)):
-                        for booster, train in zip(boosters, trains, strict=True):
-                            booster.update(fobj=train.gradient)
-                        advance(1)
-                    losses = joined(
-                        target.losses(_held_out(booster), part)
-                        for booster, (_, part) in zip(boosters, parts, strict=True)
-                    )
-                    scel[i, j], std_error[i, j] = mean_and_error(*losses, weights)
-                    if simple:
-                        path.append(losses.values)
-                    if self.early_stopping and _cannot_win(scel[i], j, counts, np.nanmin(scel)):
-                        advance(counts[-1] - count)
-                        break
-                if np.nanargmin(scel) // len(counts) == i:
-                    best_path = path
+            paths = search(
+                trainer,
+                parts,
+                rates,
+                counts,
+                early_stopping=self.early_stopping,
+                keep_losses=simple,
+                advance=advance,
+            )
         grid = [{"learning_rate": rate, "n_estimators": n} for rate in rates for n in counts]
-        self.cv_results_ = cv_results(grid, scel.ravel(), std_error.ravel())
-        self.best_index_ = int(np.nanargmin(scel))
+        best = int(np.nanargmin(paths.scel))
         if simple:
-            tried = counts[: len(best_path)]
-            fewest = simplest(best_path, tried, losses.rows, losses.n, weights)
-            self.best_index_ += fewest - self.best_index_ % len(counts)
-        self.best_params_ = grid[self.best_index_]
-        self.best_score_ = float(-scel.ravel()[self.best_index_])
-        every = samples(np.arange(len(numbers)))
-        best = booster_of(every, self.best_params_["learning_rate"])
-        for _ in range(int(self.best_params_["n_estimators"])):
-            best.update(fobj=every.gradient)
-        self.model_ = best.model_to_string()
+            evaluated = counts[: len(paths.best)]
+            fewest = simplest(paths.best, evaluated, trainer.target.observed.weights)
+            best += fewest - best % len(counts)
+        record_search(self, grid, paths.scel.ravel(), paths.std_error.ravel(), best)
+        self.model_ = trainer.fit(**self.best_params_)
 
     def predict(self, X: Any) -> AnyArray:
         """Return the ordinary class of each row of X.
@@ -309,9 +272,9 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         return super().predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return ordinary-class probabilities: those that the trees of "cpe-f" give.
+        """Return ordinary-class probabilities: with "cpe-f", those that the trees estimate.
 
-        The trees of "cpe-i" estimate q only; their p are those of
+        With "cpe-i" the trees estimate q only, and p is computed from q by
         `ybar.decode.class_probabilities`.
 
         Parameters
@@ -342,12 +305,14 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         return outputs @ self.transition_ if self.estimates_ == "p" else outputs
 
     def _outputs(self, X: Any) -> FloatArray:
-        """Return the probabilities that the trees give: p, or q."""
+        """Return the probabilities that the trees estimate: p or q."""
         numbers = as_float(self._validate(X, reset=False, ensure_all_finite="allow-nan"))
-        threads = self._threads(len(numbers))
-        found = _booster(self.model_).predict(numbers, num_threads=threads)
+        threads = n_threads(self.n_jobs, len(numbers))
+        values = _booster(self.model_).predict(numbers, num_threads=threads)
         outputs = np.zeros((len(numbers), len(self.classes_)))
-        outputs[:, self.seen_classes_] = softmax(found, axis=1) if self.estimates_ == "p" else found
+        outputs[:, self.seen_classes_] = (
+            values if self.estimates_ == "q" else softmax(values, axis=1)
+        )
         return outputs
 
     @property
@@ -363,102 +328,17 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             sorted(set(check_candidates(counts, "n_estimators"))),
         )
 
-    def _params(
-        self,
-        lightgbm: Any,
-        target: Labels | Likelihood,
-        defaults: dict[str, Any],
-        n_rows: int,
-        seed: int,
-    ) -> dict[str, Any]:
-        own = {
-            "objective": target.objective,
-            "num_class": len(target.seen),
-            "metric": "None",
-            "verbosity": -1,
-            "seed": seed,
-            "deterministic": True,
-            "num_threads": self._threads(n_rows),
-        }
-        if not isinstance(self.lightgbm_params, (dict, NoneType)):
-            raise ValueError(
-                f"lightgbm_params must be a dict; got {checks.shown(self.lightgbm_params)}"
-            )
-        given = dict(self.lightgbm_params or {})
-        # LightGBM would pass over a misspelt name in silence.
-        aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
-        known = {name for main, others in aliases.items() for name in (main, *others)}
-        taken = {*own, "learning_rate", "num_iterations"}
-        taken |= {name for main in taken for name in aliases.get(main, ())}
-        for name in given:
-            if name in taken:
-                raise ValueError(
-                    f"lightgbm_params must not set {name!r}, which the classifier sets itself; "
-                    "use its own parameters (learning_rates, n_estimators, random_state, n_jobs)"
-                )
-            if name not in known:
-                near = difflib.get_close_matches(str(name), known, 1)
-                raise ValueError(
-                    f"lightgbm_params must name parameters of LightGBM; got {name!r}"
-                    + (f". Did you mean {near[0]!r}?" if near else "")
-                )
-        found = {
-            name: value
-            for name, value in defaults.items()
-            if not given.keys() & {name, *aliases.get(name, ())}
-        }
-        found |= given
-        if not found.keys() & {"force_row_wise", "force_col_wise"}:
-            # One must be named for results not to depend on threads. By columns is faster where
-            # few of them are looked at.
-            few = found.get("feature_fraction", 1.0) < 0.5
-            found["force_col_wise" if few else "force_row_wise"] = True
-        return {**own, **found}
-
-    def _threads(self, n_rows: int) -> int:
-        if self.n_jobs is None:
-            return 1 if n_rows < _ROWS_FOR_THREADS else int(effective_n_jobs(-1))
-        return int(effective_n_jobs(self.n_jobs))
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
 
-class _Samples(NamedTuple):
-    """What boosters are fitted to, binned by LightGBM, and the gradient where it has none."""
-
-    binned: Any
-    gradient: Gradient | None
-
-
 @functools.lru_cache(maxsize=4)
 def _booster(text: str) -> Any:
-    """Return the booster that the text describes: a large one takes longer to read than to use."""
+    """Return the booster from its text form; reading a large one takes longer than using it."""
     lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
     return lightgbm.Booster(model_str=text)
-
-
-def _held_out(booster: Any) -> AnyArray:
-    """Return what the booster gives for the rows held out, from the predictions that it keeps."""
-    found: list[AnyArray] = []
-
-    def keep(given: AnyArray, _: Any) -> tuple[str, float, bool]:
-        found.append(given.reshape(len(given), -1))
-        return "kept", 0.0, False
-
-    booster.eval_valid(keep)
-    return found[0]
-
-
-def _cannot_win(scel: FloatArray, j: int, counts: list[int], best: float) -> bool:
-    """Tell whether a path, falling as it last did, ends above the best SCEL found."""
-    start = j - _WINDOW
-    if start < 0:
-        return False
-    fall = max(0.0, (scel[start] - scel[j]) / (counts[j] - counts[start]))
-    return bool(scel[j] - fall * (counts[-1] - counts[j]) > best)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Candidates of a search along a path: their check, the selection, ``cv_results_``."""
+"""Candidates of a search: check them, select one, record the results in ``cv_results_``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .. import metrics
-from ..metrics.losses import mean_and_error
+from ..metrics.losses import Losses, mean_and_error
 from ..utils.checks import shown
-from ..utils.typing import AnyArray, FloatArray, IntArray
+from ..utils.typing import AnyArray, FloatArray
 
 
 def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
@@ -22,7 +22,9 @@ def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
         "whole numbers of at least 1" if kind is int else "finite numbers above 0"
     )
     if isinstance(values, numbers.Real):
-        raise ValueError(f"{rule}; got {shown(values)}. For a single one write [{shown(values)}]")
+        raise ValueError(
+            f"{rule}; got {shown(values)}. For a single candidate pass [{shown(values)}]"
+        )
     listed = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else []
     expected = numbers.Integral if kind is int else numbers.Real
     for value in listed:
@@ -35,26 +37,42 @@ def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
 
 
 def check_select(select: Any) -> None:
-    """Refuse what is not a way to select a candidate."""
+    """Check the name of a rule that selects a candidate."""
     if not isinstance(select, str) or select not in ("best", "one-std-error"):
         raise ValueError(f"select must be 'best' or 'one-std-error'; got {shown(select)}")
 
 
 def simplest(
-    losses: Sequence[FloatArray],
-    complexity: Sequence[int],
-    rows: IntArray,
-    n: int,
-    weights: FloatArray | None,
+    losses: Sequence[Losses], complexity: Sequence[int], weights: FloatArray | None
 ) -> int:
-    """Return the simplest candidate within one (paired) standard error of the best.
+    """Return the index of the simplest candidate within one paired standard error of the best.
 
-    `losses` has those of all held-out labels for each candidate, `rows` the row of each label.
+    `losses` has the losses of the same held-out labels for each candidate.
     """
-    scel = [mean_and_error(values, rows, n, weights)[0] for values in losses]
+    scel = [mean_and_error(*each, weights)[0] for each in losses]
     best = losses[int(np.argmin(scel))]
-    errors = [mean_and_error(values - best, rows, n, weights)[1] for values in losses]
+    differences = [each._replace(values=each.values - best.values) for each in losses]
+    errors = [mean_and_error(*each, weights)[1] for each in differences]
     return metrics.one_standard_error(scel, errors, complexity=complexity, paired=True)
+
+
+def record_search(
+    classifier: Any,
+    params: list[dict[str, Any]],
+    scel: FloatArray,
+    std_error: FloatArray,
+    best_index: int,
+    losses: FloatArray | None = None,
+) -> None:
+    """Set the attributes of a search, as ``GridSearchCV`` has them.
+
+    `losses` are the ones to select by, SCEL by default.
+    """
+    losses = scel if losses is None else losses
+    classifier.cv_results_ = cv_results(params, scel, std_error, losses)
+    classifier.best_index_ = best_index
+    classifier.best_params_ = params[best_index]
+    classifier.best_score_ = float(-losses[best_index])
 
 
 def cv_results(
@@ -63,9 +81,9 @@ def cv_results(
     std_error: FloatArray,
     losses: FloatArray | None = None,
 ) -> dict[str, Any]:
-    """Return a ``cv_results_`` in scikit-learn's form; NaN marks candidates not evaluated.
+    """Return ``cv_results_`` in scikit-learn's form; NaN marks candidates not evaluated.
 
-    Scores and ranks are those of `losses`, which are SCEL unless given.
+    Scores and ranks are those of `losses`, SCEL by default.
     """
     losses = scel if losses is None else losses
     record: dict[str, Any] = {"params": params}
@@ -81,7 +99,7 @@ def cv_results(
 
 
 def as_float(X: AnyArray) -> AnyArray:
-    """Return X as floats that hold its values exactly, and no wider than needed."""
+    """Return X as the narrowest float type that holds its values exactly."""
     if X.dtype.kind == "f" and X.dtype.itemsize >= 4:
         return X
     return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)

@@ -1,4 +1,4 @@
-"""The reduction itself: any probabilistic classifier, fitted to complementary labels, decoded."""
+"""The reduction: fit any probabilistic classifier to complementary labels and decode it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from .. import decode, labels
+from .. import decode
 from ..utils import checks
 from ..utils.typing import FloatArray, IntArray
 from .base import ComplementaryClassifier
 
 
 def _check_base(estimator: Any) -> None:
-    """Refuse a base estimator that cannot give probabilities of classes."""
+    """Check that the base estimator can estimate class probabilities."""
     if isinstance(estimator, type):
         name = estimator.__name__
-        raise TypeError(f"estimator must be a classifier, not a class; got {name}. Write {name}()")
+        raise TypeError(f"estimator must be an instance, not a class; got {name}. Write {name}()")
     if not hasattr(estimator, "fit") or is_regressor(estimator):
         kind = type(estimator).__name__ if hasattr(estimator, "fit") else checks.shown(estimator)
         raise TypeError(
@@ -70,7 +70,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         See `ybar.decode.decode`.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        complementary label; by default the sorted values of y.
 
     Attributes
     ----------
@@ -116,12 +116,12 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or whatever the base estimator takes, N rows
+        X : array-like, sparse matrix, data frame or any input of the base estimator, N rows
         y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be. A row with several counts
-            once for each.
+            Complementary labels: the classes that each row is said not to have. Each of several
+            labels counts as a sample.
         sample_weight : array-like of shape (N,), optional
-            If the base estimator takes them.
+            Only if the base estimator supports sample weights.
 
         Returns
         -------
@@ -129,10 +129,10 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         """
         base = self._base()
         _check_base(base)
-        codes, weights, classes, T, _ = self._check_fit(X, y, sample_weight)
-        rows, indices = labels.pairs(codes, len(classes))
-        X_fit = X
-        if codes.ndim == 2:
+        observed = self._observe_fit(X, y, sample_weight)
+        rows, indices = observed.single_labels()
+        X_fit, weights = X, observed.weights
+        if not np.array_equal(rows, np.arange(len(observed))):  # not one label per row
             X_fit = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
             weights = None if weights is None else weights[rows]
         # Some estimators (XGBoost) insist on labels 0..m-1 without gaps.
@@ -150,7 +150,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
                 f"complementary labels: {reason}"
             ) from err
         self.estimator_, self.seen_classes_ = fitted, seen
-        self.classes_, self.transition_ = classes, T
+        self.classes_, self.transition_ = observed.classes, observed.T
         for attribute in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, attribute):
                 setattr(self, attribute, getattr(fitted, attribute))
@@ -176,7 +176,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         columns = self.seen_classes_[np.asarray(self.estimator_.classes_, dtype=np.intp)]
         if proba.ndim != 2 or proba.shape[1] != len(columns):
             raise ValueError(
-                f"estimator {type(self.estimator_).__name__} must give a column for each of its "
+                f"estimator {type(self.estimator_).__name__} must return a column for each of its "
                 f"{len(columns)} classes in predict_proba; got shape {proba.shape}"
             )
         q = np.zeros((len(proba), len(self.classes_)))
@@ -195,9 +195,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
 
 
 def _weight_parameter(estimator: Any) -> str:
-    """Return the name of the fit parameter that carries sample weights to the estimator."""
+    """Return the fit parameter that passes sample weights on to the estimator."""
     if get_config()["enable_metadata_routing"] and isinstance(estimator, (Pipeline, BaseSearchCV)):
-        return "sample_weight"  # which it passes on as it was asked to
+        return "sample_weight"  # metadata routing passes it on
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{_weight_parameter(last)}"
@@ -207,7 +207,7 @@ def _weight_parameter(estimator: Any) -> str:
     anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken)
     if not anything and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
-            f"sample_weight is given, but estimator {type(estimator).__name__} takes no sample "
-            "weights in fit; leave them out or choose one that does"
+            f"sample_weight must be left out: estimator {type(estimator).__name__} has no sample "
+            "weights in fit. Leave them out or choose an estimator that has"
         )
     return "sample_weight"

@@ -1,4 +1,4 @@
-"""Split rows into those to train on and those held out."""
+"""Split rows into those to train on and those held out: the one way that ybar does it."""
 
 from __future__ import annotations
 
@@ -8,34 +8,38 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, check_cv
 
+from ..labels.observed import Observed
 from ..utils.checks import shown
 from ..utils.random import as_generator
-from ..utils.typing import AnyArray, FloatArray, IntArray, Seed
+from ..utils.typing import IntArray, Seed
 
 Split = tuple[IntArray, IntArray]
 
 
-def splits(
-    codes: AnyArray,
-    weights: FloatArray | None,
-    cv: Any,
-    validation_fraction: float,
-    random_state: Seed,
-) -> list[Split]:
-    """Return the (training, validation) row indices: one random part held out, or those of cv.
+def split(n_rows: int, n_held_out: int, random_state: Seed, *, shuffled: bool = False) -> Split:
+    """Return the indices of the training rows and of the held-out rows, drawn at random.
 
-    Each part must have rows of use: that have a label, and some weight.
+    Indices are sorted unless `shuffled`.
     """
-    n_rows = len(codes)
-    usable = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
-    if codes.ndim == 2:
-        usable &= codes.any(axis=1)
+    order = as_generator(random_state).permutation(n_rows)
+    training, held_out = order[n_held_out:], order[:n_held_out]
+    return (training, held_out) if shuffled else (np.sort(training), np.sort(held_out))
+
+
+def splits(
+    observed: Observed, cv: Any, validation_fraction: float, random_state: Seed
+) -> list[Split]:
+    """Return (training, validation) row indices: one random hold-out, or the splits of `cv`.
+
+    Both parts of each split must have usable rows: informative, and of a weight above 0.
+    """
     if cv is None:
-        found = [_hold_out(n_rows, validation_fraction, random_state)]
+        parts = [_random_part(len(observed), validation_fraction, random_state)]
     else:
-        found = _splits_of(cv, codes, random_state)
-    for parts in found:
-        for part, purpose in zip(parts, ("train", "validate"), strict=True):
+        parts = _splits_of(cv, observed, random_state)
+    usable = observed.usable
+    for pair in parts:
+        for part, purpose in zip(pair, ("train", "validate"), strict=True):
             if not usable[part].any():
                 name, remedy = "cv", "Choose other parts"
                 if cv is None:
@@ -44,25 +48,26 @@ def splits(
                     f"{name} must leave labelled rows of some weight to {purpose} on; got none in "
                     f"{len(part)} rows. {remedy}"
                 )
-    return found
+    return parts
 
 
-def _hold_out(n_rows: int, fraction: float, random_state: Seed) -> Split:
-    allowed = "a float between 0 and 1, both excluded"
-    if isinstance(fraction, (float, np.floating)) and 0 < fraction < 1:
-        n_validation = math.ceil(fraction * n_rows)
-        if n_validation < n_rows:
-            order = as_generator(random_state).permutation(n_rows)
-            return np.sort(order[n_validation:]), np.sort(order[:n_validation])
+def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
+    if not isinstance(fraction, (float, np.floating)) or not 0 < fraction < 1:
+        raise ValueError(
+            "validation_fraction must be a float between 0 and 1, both excluded; got "
+            f"{shown(fraction)}"
+        )
+    n_validation = math.ceil(fraction * n_rows)
+    if n_validation >= n_rows:
         raise ValueError(
             f"validation_fraction must leave rows to train on; got {fraction} of {n_rows} rows. "
             "Hold out fewer"
         )
-    raise ValueError(f"validation_fraction must be {allowed}; got {shown(fraction)}")
+    return split(n_rows, n_validation, random_state)
 
 
-def _splits_of(cv: Any, codes: AnyArray, random_state: Seed) -> list[Split]:
-    n_rows = len(codes)
+def _splits_of(cv: Any, observed: Observed, random_state: Seed) -> list[Split]:
+    n_rows = len(observed)
     if isinstance(cv, (int, np.integer)):
         if not 2 <= cv <= n_rows:
             raise ValueError(f"cv must be an int from 2 to the {n_rows} rows; got {cv}")
@@ -70,13 +75,13 @@ def _splits_of(cv: Any, codes: AnyArray, random_state: Seed) -> list[Split]:
         seed = int(as_generator(random_state).integers(2**31))
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     try:
-        pairs = list(check_cv(cv).split(np.empty((n_rows, 0)), codes))
-        found = [(np.arange(n_rows)[a], np.arange(n_rows)[b]) for a, b in pairs]
+        pairs = list(check_cv(cv).split(np.empty((n_rows, 0)), observed.code))
+        parts = [(np.arange(n_rows)[a], np.arange(n_rows)[b]) for a, b in pairs]
     except (TypeError, ValueError, IndexError) as err:
         raise ValueError(
             "cv must be an int, a splitter of scikit-learn or a list of (train, validation) row "
             f"indices below {n_rows}; got {shown(cv)} ({err})"
         ) from err
-    if not found:
-        raise ValueError("cv must give at least one pair of (train, validation) rows; got none")
-    return found
+    if not parts:
+        raise ValueError("cv must have at least one pair of (train, validation) rows; got none")
+    return parts

@@ -1,4 +1,4 @@
-"""Nearest neighbours from complementary labels, every number of neighbours from one search."""
+"""Nearest neighbours from complementary labels; one search evaluates every k."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from .. import labels
 from ..decode import Method
-from ..metrics.losses import log_losses, mean_and_error
+from ..labels.observed import Observed
+from ..metrics.likelihood import log_losses
+from ..metrics.losses import Losses, mean_and_error
 from ..utils import checks
 from ..utils.random import as_generator
-from ..utils.typing import AnyArray, FloatArray, IntArray, Seed
+from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray, Seed
 from . import hold_out
 from .base import ComplementaryClassifier
-from .candidates import as_float, check_candidates, check_select, cv_results, simplest
+from .candidates import as_float, check_candidates, check_select, record_search, simplest
 
 __all__ = ["CPEKNeighborsClassifierCV"]
 
@@ -27,34 +29,36 @@ _BLOCK_NUMBERS = 1 << 24  # entries of the largest temporary array
 
 
 class CPEKNeighborsClassifierCV(ComplementaryClassifier):
-    """The paper's CPE-KNN: q are the label frequencies of the k nearest neighbours, k by SCEL.
+    """The paper's CPE-KNN: q are label frequencies among the k nearest rows; SCEL selects k.
 
-    The rows are reduced by PCA; one search for the largest k on a held-out part then gives the
-    SCEL of every k, since the k nearest are the first k of it. The best k is used with all rows.
+    PCA reduces the features. One search for the largest k then yields the held-out SCEL of every
+    k, because the k nearest rows are the first k of that search. The final model uses the best k
+    and all rows.
 
     Parameters
     ----------
     n_neighbors : list of int, optional
         Candidates for k; by default 10, 20, …, 250, as far as there are rows.
     n_components : int or None
-        Dimensions that PCA reduces to; None, or as many as there are features, for no PCA.
+        Dimensions after PCA. No PCA if None, or if there are no more features than that.
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable
         See `ybar.decode.decode`.
     classes : array-like of shape (K,), optional
         All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        complementary label; by default the sorted values of y.
     validation_fraction : float
-        Share of the rows held out, at random, to choose k.
+        Share of the rows that is held out, at random, to select k.
     cv : int, splitter or iterable of (train, validation) indices, optional
-        Held-out parts of your own instead (an int: so many, shuffled); the SCEL is that of all
-        their labels together.
+        Splits to use in place of `validation_fraction`; an int is a number of shuffled folds. The
+        SCEL is the mean over the held-out labels of all splits.
     select : {"best", "one-std-error"}
-        The k of the lowest SCEL; or the simplest, that is the largest, whose SCEL is within one
-        standard error of it (that of the difference, see `ybar.metrics.one_standard_error`).
+        "best" selects the k with the lowest SCEL; "one-std-error" the simplest, that is the
+        largest, k whose SCEL is within one standard error of the lowest (the standard error of
+        the difference, see `ybar.metrics.one_standard_error`).
     random_state : int, Generator, RandomState or None
-        Of the held-out part, and of PCA where it is randomised.
+        Determines the held-out rows, and PCA where it is randomised.
     n_jobs : int or None
         Threads of the neighbour search, as in scikit-learn.
 
@@ -65,8 +69,8 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
     n_neighbors_ : int
         The k that SCEL selected.
     cv_results_ : dict
-        The path: ``param_n_neighbors``, ``scel``, ``scel_std_error`` and scikit-learn's
-        ``params``, ``mean_test_score``, ``rank_test_score``.
+        Results per candidate: ``param_n_neighbors``, ``scel``, ``scel_std_error`` and
+        scikit-learn's ``params``, ``mean_test_score``, ``rank_test_score``.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     pca_ : fitted PCA, or None
     neighbors_ : fitted NearestNeighbors
@@ -118,13 +122,13 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Choose k by SCEL on held-out complementary labels, then keep all rows.
+        """Select k by SCEL on held-out complementary labels, then store all rows.
 
         Parameters
         ----------
         X : array-like of shape (N, n_features)
         y : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels: classes the rows are said not to be.
+            Complementary labels: the classes that each row is said not to have.
 
         Returns
         -------
@@ -135,7 +139,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
 
     def _fit(self, X: Any, y: ArrayLike) -> Self:
         X = self._validate(X, ensure_min_samples=2)
-        codes, _, classes, T, _ = self._check_fit(X, y)
+        observed = self._observe_fit(X, y)
         checks.n_jobs(self.n_jobs)
         check_select(self.select)
         n = self.n_components
@@ -144,36 +148,45 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
                 f"n_components must be an int of at least 1, or None; got {checks.shown(n)}"
             )
         generator = as_generator(self.random_state)
-        parts = hold_out.splits(codes, None, self.cv, self.validation_fraction, generator)
+        parts = hold_out.splits(observed, self.cv, self.validation_fraction, generator)
         candidates = self._candidates(min(len(train) for train, _ in parts))
         seed = int(generator.integers(2**31))
         numbers = as_float(X)
-
-        of_part, rows_of_part = [], []
-        for train, validation in parts:
-            pca, neighbors = self._index(numbers[train], seed)
-            nearest = self._search(pca, neighbors, numbers[validation], max(candidates))
-            row, k = labels.pairs(codes[validation], len(classes))
-            q = _path_of_q(codes[train], nearest, row, k, candidates, len(classes))
-            of_part.append(log_losses(q, 1 / (len(k) + 1)))
-            rows_of_part.append(validation[row])
-        losses, rows = np.concatenate(of_part).T, np.concatenate(rows_of_part)
-        means = [mean_and_error(values, rows, len(X), None) for values in losses]
+        joined = Losses.joined(
+            self._path_of_losses(numbers, observed, train, validation, candidates, seed)
+            for train, validation in parts
+        )
+        path = [joined._replace(values=values) for values in joined.values.T]
+        means = [mean_and_error(*losses, None) for losses in path]
         scel, std_error = (np.array(values) for values in zip(*means, strict=True))
-        self.cv_results_ = cv_results([{"n_neighbors": k} for k in candidates], scel, std_error)
-        self.best_index_ = int(np.argmin(scel))
+        best = int(np.argmin(scel))
         if self.select == "one-std-error":
-            complexity = [-k for k in candidates]
-            self.best_index_ = simplest(list(losses), complexity, rows, len(X), None)
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.best_score_ = float(-scel[self.best_index_])
-        self.n_neighbors_ = candidates[self.best_index_]
+            best = simplest(path, [-k for k in candidates], None)
+        record_search(self, [{"n_neighbors": k} for k in candidates], scel, std_error, best)
+        self.n_neighbors_ = candidates[best]
         self.pca_, self.neighbors_ = self._index(numbers, seed)
-        self.classes_, self.transition_, self._codes = classes, T, codes.copy()
+        self.classes_, self.transition_ = observed.classes, observed.T
+        self._code, self._label_table = observed.code.copy(), observed.label_table
         return self
 
+    def _path_of_losses(
+        self,
+        X: AnyArray,
+        observed: Observed,
+        train: IntArray,
+        validation: IntArray,
+        candidates: list[int],
+        seed: int,
+    ) -> Losses:
+        """Return the losses of the labels of the validation rows, a column per candidate."""
+        pca, neighbors = self._index(X[train], seed)
+        nearest = self._search(pca, neighbors, X[validation], max(candidates))
+        rows, k = observed.subset(validation).single_labels()
+        q = _path_of_q(observed.code[train], observed.label_table, nearest, rows, k, candidates)
+        return Losses(log_losses(q, 1 / (len(k) + 1)), validation[rows], len(X))
+
     def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q: the label frequencies of the k nearest rows.
+        """Return q: the label frequencies among the k nearest rows.
 
         Parameters
         ----------
@@ -186,7 +199,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         check_is_fitted(self, "neighbors_")
         numbers = as_float(self._validate(X, reset=False))
         nearest = self._search(self.pca_, self.neighbors_, numbers, self.n_neighbors_)
-        return _frequencies(self._codes, nearest, len(self.classes_))
+        return _frequencies(self._code, self._label_table, nearest)
 
     def _candidates(self, n_train: int) -> list[int]:
         if self.n_neighbors is None:
@@ -215,42 +228,48 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
 
 
 def _path_of_q(
-    codes: AnyArray, nearest: IntArray, rows: IntArray, k: IntArray, candidates: list[int], K: int
+    code: IntArray,
+    label_table: BoolArray,
+    nearest: IntArray,
+    rows: IntArray,
+    k: IntArray,
+    candidates: list[int],
 ) -> FloatArray:
     """Return q[row, k] of each single label for every candidate number of neighbours."""
     last = np.asarray(candidates) - 1
+    n_labels = label_table.sum(axis=1)
     q = np.empty((len(rows), len(candidates)))
     step = max(1, _BLOCK_NUMBERS // nearest.shape[1])
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        near = nearest[rows[part]]
-        if codes.ndim == 1:
-            hits = codes[near] == k[part, None]
-            of = last[None, :] + 1
-        else:
-            hits = codes[near, k[part, None]]
-            of = np.cumsum(codes.sum(axis=1)[near], axis=1)[:, last]
+        near = code[nearest[rows[part]]]
+        hits = label_table[near, k[part, None]]
         counts = np.cumsum(hits, axis=1, dtype=np.int32)[:, last]
-        q[part] = np.divide(counts, of, out=np.full(counts.shape, 1 / K), where=of > 0)
+        total = np.cumsum(n_labels[near], axis=1)[:, last]
+        q[part] = _shares(counts, total, label_table.shape[1])
     return q
 
 
-def _frequencies(codes: AnyArray, nearest: IntArray, n_classes: int) -> FloatArray:
-    """Return how often each class is among the labels of the neighbours of each row."""
+def _frequencies(code: IntArray, label_table: BoolArray, nearest: IntArray) -> FloatArray:
+    """Return the share of each class among the labels of the neighbours of each row."""
     n, k = nearest.shape
-    q = np.empty((n, n_classes))
-    step = max(1, _BLOCK_NUMBERS // (k * (1 if codes.ndim == 1 else n_classes)))
+    q = np.empty((n, label_table.shape[1]))
+    table = csr_matrix(label_table, dtype=np.int64)
+    step = max(1, _BLOCK_NUMBERS // k)
     for start in range(0, n, step):
-        near = nearest[start : start + step]
-        if codes.ndim == 1:
-            cell = codes[near] + n_classes * np.arange(len(near))[:, None]
-            counts = np.bincount(cell.ravel(), minlength=len(near) * n_classes)
-            counts = counts.reshape(len(near), n_classes)
-        else:
-            counts = codes[near].sum(axis=1)
-        total = counts.sum(axis=1, keepdims=True)
-        # Rows whose neighbours have no label at all: nothing is known of them.
-        q[start : start + step] = np.divide(
-            counts, total, out=np.full(counts.shape, 1 / n_classes), where=total > 0
+        near = code[nearest[start : start + step]]
+        ends = np.arange(0, near.size + 1, k)
+        patterns = csr_matrix(
+            (np.ones(near.size, dtype=np.int64), near.ravel(), ends),
+            shape=(len(near), len(label_table)),
         )
+        counts = (patterns @ table).toarray()
+        total = counts.sum(axis=1, keepdims=True)
+        q[start : start + step] = _shares(counts, total, label_table.shape[1])
     return q
+
+
+def _shares(counts: AnyArray, total: AnyArray, n_classes: int) -> FloatArray:
+    """Return counts / total, or 1/K where none of the neighbours has a label."""
+    unknown = np.full(counts.shape, 1 / n_classes)
+    return np.asarray(np.divide(counts, total, out=unknown, where=total > 0))

@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from .. import decode, labels
+from ..classifiers import hold_out
 from ..classifiers.cpe import CPEClassifier
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray, IntArray
@@ -141,8 +142,7 @@ def simulate(
     """
     accuracies = {name: np.empty((repeats, len(pilot.sizes))) for name in designs}
     for repeat in range(repeats):
-        order = generator.permutation(len(pilot.codes))
-        test, train = order[: pilot.n_test], order[pilot.n_test :]
+        train, test = hold_out.split(len(pilot.codes), pilot.n_test, generator, shuffled=True)
         rows = np.resize(train, pilot.sizes[-1])  # repeated if there are too few
         X_rows, X_test = _safe_indexing(pilot.X, rows), _safe_indexing(pilot.X, test)
         model = _seeded(pilot.classifier, generator)

@@ -11,7 +11,7 @@ from ..utils.encoding import check_classes, check_indices, look_up
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, FloatArray, IntArray, Seed
 
-# Rows handled at a time by `draw`: its buffers then stay in the processor's cache.
+# Rows per block in `draw`, few enough for its buffers to stay in the processor's cache.
 _BLOCK = 1 << 15
 
 
@@ -22,27 +22,27 @@ def draw(
     *,
     classes: ArrayLike | None = None,
 ) -> AnyArray:
-    """Draw one complementary label for each ordinary label: ȳ ~ T[y].
+    """Draw one complementary label per ordinary label: ȳ ~ T[y].
 
     Parameters
     ----------
     y : array-like of shape (N,)
-        Ordinary labels: class indices 0..K-1, or names out of `classes`.
+        Ordinary labels: class indices 0..K-1, or names from `classes`.
     T : array-like of shape (K, K)
         Transition matrix, ``T[y, k] = P(ȳ = k given y)``.
     random_state : int, Generator, RandomState or None
     classes : array-like of shape (K,), optional
-        Names of the classes in the order of the rows of T, when `y` holds names.
+        Names of the classes in the order of the rows of T, if `y` holds names.
 
     Returns
     -------
     ndarray of shape (N,)
-        Class indices, or names when `classes` is given.
+        Class indices, or names if `classes` is passed.
 
     Notes
     -----
-    Walker's alias method: a constant number of steps a label whatever K. Entries of T that are 0
-    are never drawn, not even by rounding.
+    Walker's alias method takes a constant number of steps per label, whatever K. Entries of T
+    that are 0 are never drawn, not even by rounding.
 
     Examples
     --------
@@ -61,8 +61,8 @@ def draw(
                 f"T must have one row for each of the {len(names)} classes; got shape {array.shape}"
             )
         checks.named_as(T, names, "T")
-        given = checks.label_array(y, "y must hold one class name a row")
-        indices = look_up(checks.label_column(given, "y"), names, "y")
+        values = checks.label_array(y, "y must hold one class name per row")
+        indices = look_up(checks.label_column(values, "y"), names, "y")
         if len(indices) == 0:
             raise ValueError("y must hold at least one label; got none")
     else:
@@ -96,30 +96,31 @@ def _alias_tables(T: FloatArray) -> tuple[FloatArray, IntArray]:
     mass = T * n
     threshold = np.ones((n, n))
     alias = np.tile(rows, (n, 1))
-    # All rows at once. Columns below 1 come first; each step tops one of them up to 1 from the
-    # first column above 1, or, when that has given too much, passes on to the next one above 1.
+    # All rows at once, columns below 1 ("small") first. Each step fills one small column up to 1
+    # from the first column above 1 (the "donor"), or, if less than 1 is left of the donor, fills
+    # the donor from the next one.
     order = np.argsort(mass >= 1, axis=1, kind="stable")
     small = np.zeros(n, dtype=np.intp)
     n_small = (mass < 1).sum(axis=1)
-    giver = n_small.copy()
-    left = mass[rows, order[rows, np.minimum(giver, n - 1)]]
-    active = rows[giver < n]
+    donor = n_small.copy()
+    left = mass[rows, order[rows, np.minimum(donor, n - 1)]]
+    active = rows[donor < n]
     while len(active):
         spent = left[active] < 1
-        passing, giving = active[spent & (giver[active] + 1 < n)], active[~spent]
-        giving = giving[small[giving] < n_small[giving]]
-        column, source = order[giving, small[giving]], order[giving, giver[giving]]
-        threshold[giving, column] = mass[giving, column]
-        alias[giving, column] = source
-        left[giving] -= 1 - mass[giving, column]
-        small[giving] += 1
-        column, source = order[passing, giver[passing]], order[passing, giver[passing] + 1]
+        passing, filling = active[spent & (donor[active] + 1 < n)], active[~spent]
+        filling = filling[small[filling] < n_small[filling]]
+        column, source = order[filling, small[filling]], order[filling, donor[filling]]
+        threshold[filling, column] = mass[filling, column]
+        alias[filling, column] = source
+        left[filling] -= 1 - mass[filling, column]
+        small[filling] += 1
+        column, source = order[passing, donor[passing]], order[passing, donor[passing] + 1]
         threshold[passing, column] = left[passing]
         alias[passing, column] = source
         left[passing] += mass[passing, source] - 1
-        giver[passing] += 1
-        active = np.union1d(giving, passing)
-    # Rounding can leave columns over: they are full, unless T has them at zero.
+        donor[passing] += 1
+        active = np.union1d(filling, passing)
+    # Rounding can leave columns unprocessed: they are full, unless T is 0 there.
     over = (T == 0) & (threshold == 1)
     threshold[over] = 0
     alias[over] = np.argmax(T, axis=1)[np.nonzero(over)[0]]

@@ -1,4 +1,4 @@
-"""The paper's theory in numbers: the estimation loss, both sides of its bounds."""
+"""The paper's theory in numbers: the estimation loss and both sides of the error bounds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import labels, transition
+from .. import transition
 from ..decode import check_probabilities
+from ..utils.checks import same_length
 from ..utils.distances import pairwise
+from ..utils.encoding import check_indices
 from ..utils.typing import AnyArray, Distance, FloatArray, IntArray
-from .losses import mean_and_error, same_length
+from .losses import mean_and_error
 
 
 def complementary_estimation_loss(
@@ -32,7 +34,7 @@ def complementary_estimation_loss(
     q : array-like of shape (N, K)
         Complementary probabilities.
     T : array-like of shape (K, K)
-        The transition matrix by which the complementary labels are drawn.
+        The transition matrix from which the complementary labels are drawn.
     loss : "kl", a name as for `transition.gamma`, or a callable of two vectors
         "kl" is Σ_k T[y, k] (log T[y, k] - log q[k]).
     sample_weight : array-like of shape (N,), optional
@@ -46,8 +48,8 @@ def complementary_estimation_loss(
     """
     array = transition.check(T)
     probabilities = check_probabilities(q, len(array))
-    _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
-    same_length("y_true", true, "q", probabilities)
+    true = check_indices(y_true, len(array), "y_true")
+    same_length("y_true", len(true), "q", len(probabilities))
     losses = _losses_against_rows(probabilities, array, true, loss)
     return mean_and_error(losses, np.arange(len(true)), len(true), sample_weight)[0]
 
@@ -83,7 +85,7 @@ class ErrorBound(NamedTuple):
     gamma: float
     """Smallest distance between two rows of T."""
     epsilon: float
-    """Largest distance between a row of `T_true` and that of T; 0 when T is the true one."""
+    """Largest distance between a row of `T_true` and the same row of T; 0 without `T_true`."""
 
 
 def error_bound(
@@ -103,11 +105,11 @@ def error_bound(
     q : array-like of shape (N, K)
         Complementary probabilities.
     T : array-like of shape (K, K)
-        The transition matrix that decodes.
+        The transition matrix that is used to decode.
     T_true : array-like of shape (K, K), optional
-        The one that drew the complementary labels, where T is not it.
+        The transition matrix from which the complementary labels were drawn, if it is not T.
     distance : as for `transition.gamma`
-        Decodes, and measures q against rows of T; must obey the triangle inequality.
+        Used to decode, and to compare q with the rows of T; must obey the triangle inequality.
 
     Returns
     -------
@@ -123,8 +125,8 @@ def error_bound(
     array = transition.check(T)
     true_T = array if T_true is None else transition.check(T_true, len(array), name="T_true")
     probabilities = check_probabilities(q, len(array))
-    _, true = labels.pairs(y_true, len(array), name="y_true", several=False)
-    same_length("y_true", true, "q", probabilities)
+    true = check_indices(y_true, len(array), "y_true")
+    same_length("y_true", len(true), "q", len(probabilities))
     nearest = pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
     error_rate = float(np.mean(nearest != true))
     gamma = transition.gamma(array, distance)
@@ -137,6 +139,6 @@ def error_bound(
     kl_bound = math.nan
     if distance == "l1":
         divergence = float(_losses_against_rows(probabilities, true_T, true, "kl").mean())
-        # Rounding can leave a divergence of exactly 0 a hair below it.
+        # Rounding can leave a divergence of 0 slightly negative.
         kl_bound = (4 * math.sqrt(2 * max(divergence, 0.0)) + 2 * epsilon) / gamma
     return ErrorBound(error_rate, 2 * (estimation + epsilon) / gamma, kl_bound, gamma, epsilon)

@@ -1,4 +1,4 @@
-"""Two models on the same held-out labels, row by row; the simplest of several about as good."""
+"""Compare two models on the same held-out labels, row by row."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from ..utils import checks
-from ..utils.typing import FloatArray
 from .losses import Losses, mean_and_error, scel_losses, ure_losses
 
 
 class Comparison(NamedTuple):
-    """How two models differ on the same held-out labels, both losses being better when low."""
+    """The difference between two models on the same held-out labels; lower losses are better."""
 
     difference: float
-    """Mean loss of the first minus that of the second: below 0 where the first is better."""
+    """Mean loss of the first minus that of the second: below 0 if the first is better."""
     std_error: float
     """Standard error of the difference, over rows."""
     t: float
     """The difference in standard errors."""
     p_value: float
-    """How likely a difference as large is by chance, in either direction, if there is none."""
+    """Probability of a difference at least as large, in either direction, if there is none."""
     n_rows: int
-    """Rows that have a label, and some weight."""
+    """Rows that have a label and a weight above 0."""
 
     def __str__(self) -> str:
         """Return the comparison as one line."""
@@ -45,18 +44,18 @@ def compare(
 ) -> Comparison:
     """Compare the SCEL of two models on the same held-out complementary labels.
 
-    Losses of two models go up and down together from row to row; the standard error of their
-    differences is therefore often far below that of either SCEL. The p-value is that of the
-    paired t-test: with one label a row and no weights, ``scipy.stats.ttest_rel`` of the losses.
+    The losses of two models are correlated over rows. The standard error of their difference is
+    therefore often far below that of either SCEL. The p-value is that of the paired t-test: with
+    one label per row and no weights, that of ``scipy.stats.ttest_rel`` on the losses.
 
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
-        Held-out complementary labels that neither model was fitted to, nor chosen by; or
-        whatever was observed, see `ybar.labels.Evidence`.
+        Held-out complementary labels that were used neither to fit nor to select a model; or
+        evidence, see `ybar.labels.Evidence`.
     q_a, q_b : array-like of shape (N, K)
-        Complementary probabilities of both; for evidence the class probabilities p, see `scel`.
-        A probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+        Complementary probabilities of both models; for evidence the class probabilities p, see
+        `scel`. A probability of exactly 0 counts as 1/(n+1) among n labels, as in `scel_scorer`.
     sample_weight : array-like of shape (N,), optional
 
     Returns
@@ -67,9 +66,9 @@ def compare(
 
     Notes
     -----
-    Models of different kinds are better compared by ``p @ T`` than by q, with
-    ``p = decode.class_probabilities(q, T)``: frequencies of k neighbours scatter by about
-    (K-1)/(2k) in SCEL, most of which decoding takes away again.
+    Compare models of different kinds by ``p @ T`` rather than by q, with
+    ``p = decode.class_probabilities(q, T)``: the sampling error of frequencies among k neighbours
+    adds about (K-1)/(2k) to SCEL, and decoding removes most of it.
 
     Examples
     --------
@@ -99,15 +98,15 @@ def compare_error_rates(
 ) -> Comparison:
     """Compare the error rates of two models by URE on the same held-out complementary labels.
 
-    Only rows of which the two predict different classes count, so that the difference of two
-    error rates is known better than either of them. It is unbiased where T is the true one.
+    Only rows for which the two predictions differ count, so that the standard error of the
+    difference is below that of either error rate. The difference is unbiased if T is the true one.
 
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
-        Held-out complementary labels that neither model was fitted to, nor chosen by.
+        Held-out complementary labels that were used neither to fit nor to select a model.
     y_pred_a, y_pred_b : array-like of shape (N,)
-        Predicted class indices of both: of two models, or of one with two decoders.
+        Predicted class indices of two models, or of one model with two decoders.
     T : array-like of shape (K, K)
         As for `ure_zero_one`.
     sample_weight : array-like of shape (N,), optional
@@ -138,8 +137,8 @@ def _paired(first: Losses, second: Losses, sample_weight: ArrayLike | None) -> C
     n_rows = len(np.unique(rows))
     if n_rows < 2:
         raise ValueError(
-            "y_comp must have labels in at least 2 rows of some weight, to tell a difference from "
-            f"chance; got {n_rows}"
+            "y_comp must have labels in at least 2 rows of some weight to estimate a standard "
+            f"error; got {n_rows}"
         )
     if std_error > 0:
         t = difference / std_error
@@ -147,76 +146,3 @@ def _paired(first: Losses, second: Losses, sample_weight: ArrayLike | None) -> C
         t = math.copysign(math.inf, difference) if difference else 0.0
     p_value = float(2 * stdtr(n_rows - 1, -abs(t)))
     return Comparison(difference, std_error, t, p_value, n_rows)
-
-
-def one_standard_error(
-    scel: ArrayLike,
-    std_error: ArrayLike,
-    *,
-    complexity: ArrayLike | None = None,
-    paired: bool = False,
-) -> int:
-    """Return the index of the simplest candidate within one standard error of the best.
-
-    Parameters
-    ----------
-    scel : array-like of shape (n,)
-        SCEL (or URE) of each candidate; NaN for one that was not evaluated.
-    std_error : array-like of shape (n,)
-        Standard error of each; if `paired`, of its difference to the best, as `compare` gives it.
-    complexity : array-like of shape (n,), optional
-        Numbers that are higher for what is less simple: trees, epochs, minus the number of
-        neighbours. By default candidates stand from simple to complex.
-    paired : bool
-        Paired errors are smaller, and so keep closer to the best.
-
-    Returns
-    -------
-    int
-        Of candidates as simple as one another, the one of the lowest SCEL.
-
-    Notes
-    -----
-    Learning rates, methods and decoders have no such order. Take the lowest SCEL there.
-
-    Examples
-    --------
-    >>> from ybar import metrics
-    >>> metrics.one_standard_error([2.30, 2.21, 2.20], [0.02, 0.02, 0.02])
-    1
-    >>> metrics.one_standard_error([2.30, 2.21, 2.20], [0.03, 0.004, 0], paired=True)
-    2
-    """
-    losses = _numbers(scel, "scel")
-    errors = _numbers(std_error, "std_error", len(losses))
-    order = np.arange(len(losses)) if complexity is None else complexity
-    order = _numbers(order, "complexity", len(losses))
-    if not isinstance(paired, (bool, np.bool_)):
-        raise ValueError(f"paired must be True or False; got {checks.shown(paired)}")
-    if np.isnan(order).any():
-        raise ValueError(
-            "complexity must be a number for each candidate; got NaN for candidate "
-            f"{int(np.argmax(np.isnan(order)))}"
-        )
-    if not (losses < math.inf).any() or np.isneginf(losses).any():
-        raise ValueError(
-            f"scel must have a finite value, that of the best candidate; got {checks.shown(scel)}"
-        )
-    if (errors < 0).any() or np.isinf(errors).any():
-        wrong = errors[(errors < 0) | np.isinf(errors)][0]
-        raise ValueError(
-            f"std_error must be finite and not negative, NaN where it is unknown; got {wrong:g}"
-        )
-    best = int(np.nanargmin(losses))
-    allowed = np.nan_to_num(errors if paired else np.full_like(losses, errors[best]))
-    near = np.flatnonzero(losses - losses[best] <= allowed)
-    return int(min([best, *near], key=lambda i: (order[i], losses[i])))
-
-
-def _numbers(values: ArrayLike, name: str, n: int | None = None) -> FloatArray:
-    rule = f"{name} must be a list of numbers, one for each candidate"
-    array = checks.array_of_numbers(values, rule).astype(np.float64)
-    if array.ndim != 1 or len(array) == 0 or (n is not None and len(array) != n):
-        many = "" if n is None else f" ({n})"
-        raise ValueError(f"{rule}{many}; got shape {array.shape}")
-    return array

@@ -9,58 +9,55 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples
 
 from .. import labels
+from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.estimators import last_step
 from ..utils.typing import FloatArray
-from .losses import mean_and_error, scel_losses
-from .validation import ure_zero_one
+from .losses import mean_and_error, scel_losses, ure_losses
 
 
 def labels_follow(classifier: Any) -> FloatArray:
-    """Return the T that a classifier takes labels to be drawn from.
+    """Return the T from which a classifier assumes labels to be drawn.
 
-    That is the one given, unless the classifier found another on labels held out ("cpe-n", and
-    "cpe-t" with trust).
+    This is the T that was passed to the classifier, unless the classifier estimated another one on
+    held-out labels ("cpe-n", and "cpe-t" with trust).
     """
     return np.asarray(getattr(classifier, "_labels_follow", classifier.transition_))
 
 
-def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
-    """Return the classifier of ours, its X, and the labels as codes, or as evidence."""
+def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Observed]:
+    """Return the classifier of ybar, its input, and y in the internal form."""
     classifier, X = last_step(estimator, X)
-    codes: Any
-    if isinstance(y, labels.Evidence):
-        if not np.array_equal(y.classes, classifier.classes_):
-            raise ValueError(
-                "the evidence in y must be of the classes of the classifier, "
-                f"{checks.shown(classifier.classes_.tolist())}; got "
-                f"{checks.shown(y.classes.tolist())}"
-            )
-        codes = y
-    else:
-        codes, _ = labels.encode(y, classifier.classes_)
-    checks.same_length("X", _num_samples(X), "y", len(codes))
-    return classifier, X, codes
+    observed = observe(y, classifier.classes_)
+    if not np.array_equal(observed.classes, classifier.classes_):
+        raise ValueError(
+            "the evidence in y must be of the classes of the classifier, "
+            f"{checks.shown(classifier.classes_.tolist())}; got "
+            f"{checks.shown(observed.classes.tolist())}"
+        )
+    checks.same_length("X", _num_samples(X), "y", len(observed))
+    return classifier, X, observed
 
 
 def scel_scorer(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return minus SCEL: a scorer for ``GridSearchCV(scoring=...)``, y being complementary labels.
+    """Return minus SCEL: a scorer for ``GridSearchCV(scoring=...)`` on complementary labels.
 
     Notes
     -----
-    Models that count (neighbours, forests) give classes that they have not seen the probability
-    0. One such label would make SCEL infinite and every such model equally bad. Among the n labels
-    scored it counts as 1/(n+1) instead: n labels cannot tell a rarer one from an impossible one.
+    Models that count (neighbours, forests) assign the probability 0 to classes that they have not
+    seen. A single such label would make SCEL infinite, and all such models equally bad. Among the
+    n scored labels a probability of 0 therefore counts as 1/(n+1): n labels cannot distinguish a
+    rarer label from an impossible one.
 
-    For `ybar.labels.Evidence` the loss is that of all that was observed of a row, under the T that
-    the evidence has, or, where that is the one the classifier was given, under what it learned of
-    it; see `scel`. Models of q alone (all but networks and trees that learn p) are judged by their
-    q, label by label, where evidence holds nothing but labels under their T.
+    For `ybar.labels.Evidence` the loss is that of all observations of a row, under the T of the
+    evidence; see `scel`. If that T is the one that was passed to the classifier, the T that the
+    classifier learned replaces it. Models that estimate q only (all but networks and trees that
+    learn p) are scored by q, label by label, if the evidence holds only labels drawn from their T.
 
-    Several labels a row work in ``GridSearchCV`` and ``cross_val_score``; ``HalvingGridSearchCV``
-    itself takes one label a row only.
+    Boolean arrays with several labels per row work in ``GridSearchCV`` and ``cross_val_score``;
+    ``HalvingGridSearchCV`` itself accepts only one label per row.
 
     Examples
     --------
@@ -72,25 +69,24 @@ def scel_scorer(
     >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.scel_scorer).shape
     (5,)
     """
-    classifier, X, codes = _for_scoring(estimator, X, y)
-    if isinstance(codes, labels.Evidence) and _same(codes, classifier):
-        own = codes.labels() if getattr(classifier, "estimates_", "q") == "q" else None
-        learned = getattr(classifier, "learned_transition_", None)
-        codes = codes.under(learned) if own is None else own
-    if isinstance(codes, labels.Evidence):
-        probabilities = classifier.predict_proba(X)
-    else:
+    classifier, X, observed = _for_scoring(estimator, X, y)
+    if _has_its_transition(observed, classifier):
+        observed = _as_learned(observed, classifier)
+    if observed.by_label:
         probabilities = classifier.predict_complementary_proba(X)
-    return -mean_and_error(*scel_losses(codes, probabilities, None), sample_weight)[0]
+    else:
+        probabilities = classifier.predict_proba(X)
+    return -mean_and_error(*scel_losses(observed, probabilities, None), sample_weight)[0]
 
 
 def ure_scorer(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return minus the URE of the error rate: a scorer as `scel_scorer`.
+    """Return minus the URE of the error rate: a scorer like `scel_scorer`.
 
-    Labels are taken to follow the T that the classifier was given, or the one that it found on
-    labels held out ("cpe-n", and "cpe-t" with trust); those of `ybar.labels.Evidence` its own.
+    It assumes that labels are drawn from the T that was passed to the classifier, or from the one
+    that the classifier estimated on held-out labels ("cpe-n", and "cpe-t" with trust).
+    `ybar.labels.Evidence` has its own T.
 
     Examples
     --------
@@ -102,15 +98,24 @@ def ure_scorer(
     >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.ure_scorer).shape
     (5,)
     """
-    classifier, X, codes = _for_scoring(estimator, X, y)
+    classifier, X, observed = _for_scoring(estimator, X, y)
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
     T = labels_follow(classifier)
-    if isinstance(y, labels.Evidence) and y.transition is not None and not _same(y, classifier):
-        T = y.transition
-    return -ure_zero_one(codes, predicted, T, sample_weight=sample_weight)
+    if observed.transition is not None and not _has_its_transition(observed, classifier):
+        T = observed.transition
+    (losses,) = ure_losses(observed, T, stacklevel=3, y_pred=predicted)
+    return -mean_and_error(*losses, sample_weight)[0]
 
 
-def _same(evidence: labels.Evidence, classifier: Any) -> bool:
-    """Return whether its labels are drawn from the T that the classifier was given."""
-    T = evidence.transition
+def _has_its_transition(observed: Observed, classifier: Any) -> bool:
+    """Return whether evidence has the T that was passed to the classifier."""
+    T = observed.transition
     return T is not None and np.allclose(T, classifier.transition_, rtol=0, atol=1e-9)
+
+
+def _as_learned(observed: Observed, classifier: Any) -> Observed:
+    """Return evidence as the classifier models it: label by label, or under the T it learned."""
+    by_label = observed.as_labels()
+    if by_label is not None and getattr(classifier, "estimates_", "q") == "q":
+        return by_label
+    return observed.with_transition(getattr(classifier, "learned_transition_", observed.T))

@@ -1,4 +1,4 @@
-"""Judge a model by complementary labels alone: SCEL and the URE of the zero-one loss."""
+"""Evaluate a model by complementary labels alone: SCEL and the URE of the zero-one loss."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def scel(
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, boolean array of shape (N, K), or Evidence
-        Held-out complementary labels; or whatever was observed, see `ybar.labels.Evidence`.
+        Held-out complementary labels, or evidence, see `ybar.labels.Evidence`.
     q : array-like of shape (N, K)
         Complementary probabilities. For evidence the class probabilities p instead: the loss is
-        the mean of -log Σ_y p[y] e[y] over the rows that say something, which for complementary
-        labels is -log q[ȳ].
+        the mean of -log Σ_y p[y] e[y] over the informative rows, which equals -log q[ȳ] for a
+        complementary label.
     sample_weight : array-like of shape (N,), optional
     zero_as : float
-        What a probability of exactly 0 counts as, where its label occurs. By default as 0: the
-        loss is infinite then. The scorers and ``score`` pass 1/(n+1) for n labels, see
-        `scel_scorer`. All other probabilities count as they are, however small.
+        Replaces a probability of exactly 0 of a label that occurs. By default 0, so that the loss
+        is infinite. The scorers and ``score`` use 1/(n+1) for n labels, see `scel_scorer`. All
+        other probabilities stay as they are, however small.
     return_std_error : bool
-        Also return the standard error of the mean (over rows, which are independent, even where
-        the labels of one row are not).
+        Also return the standard error of the mean. It is computed over rows, which are
+        independent even if the labels of one row are not.
 
     Returns
     -------
@@ -113,17 +113,17 @@ def ure_zero_one(
     """Return the unbiased estimate of the error rate from complementary labels alone.
 
     The mean of ``Σ_k (T⁻¹)[ȳ, k]·1[ŷ ≠ k]``; with uniform T this is (K-1)·mean(ŷ = ȳ). It is
-    unbiased when T is the true one, and can be negative or above 1 by chance. Several labels a row
-    must each follow T, and be no more for some classes than for others.
+    unbiased if T is the true one, and can be negative or above 1 by chance. If rows have several
+    labels, each label must follow T, and their number must not depend on the class.
 
     Parameters
     ----------
     y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
-        Complementary labels that the predictions were not fitted to.
+        Complementary labels that the model was not fitted to.
     y_pred : array-like of shape (N,)
         Predicted class indices.
     T : array-like of shape (K, K)
-        A singular T is replaced by its pseudo-inverse, with a warning: no longer unbiased.
+        If T is singular, its pseudo-inverse is used, with a warning that the estimate is biased.
     sample_weight : array-like of shape (N,), optional
     return_std_error : bool
         Also return the standard error.

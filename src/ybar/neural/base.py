@@ -299,7 +299,7 @@ class NetBase(ComplementaryClassifier):
                 )
             return observed.samples(checked, np.arange(len(checked.codes)), method), None, None
         ((training, validation),) = hold_out.splits(
-            checked.codes, checked.weights, None, self.validation_fraction, generator
+            checked.observed, None, self.validation_fraction, generator
         )
         return (
             observed.samples(checked, training, method),

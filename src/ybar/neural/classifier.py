@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import decode, labels
-from ..classifiers.base import Checked, check_labelled
+from ..classifiers.base import Checked, weighted
 from ..decode import Method as Decoder
 from ..utils import checks
 from ..utils.encoding import check_classes
@@ -330,26 +330,21 @@ class ComplementaryNetClassifier(NetBase):
                 "classes must be passed on the first call to partial_fit, or as the parameter "
                 "classes: the first rows need not rule out every class; got None"
             )
-        codes, names, T, evidence = self._read_y(y, known)
-        if len(codes) != len(X):
-            raise ValueError(
-                "X and y must have the same number of rows (inconsistent numbers of samples); "
-                f"got {len(X)} and {len(codes)}"
-            )
-        weights = None if sample_weight is None else checks.weights(sample_weight, len(codes))
-        check_labelled(codes, weights)
+        observed = self._observe(y, known)
+        checks.same_length("X", len(X), "y", len(observed))
+        observed = weighted(observed, sample_weight)
         if self.decoder is not None:
             decode.check_method(self.decoder, name="decoder")
-        T = self._check_transition(names) if T is None else T
+        observed = self._with_transition(observed)
         if isinstance(y, labels.Evidence) and hasattr(self, "transition_"):
-            if y.transition is not None and not np.allclose(T, self.transition_, 0, 1e-9):
+            if y.transition is not None and not np.allclose(observed.T, self.transition_, 0, 1e-9):
                 raise ValueError(
                     "the complementary labels in y must be drawn from the T of the calls before; "
                     "got another one. Join evidence under several T with Evidence.concatenate, and "
                     "fit to all of it"
                 )
-            T = self.transition_
-        return Checked(codes, weights, names, T, evidence)
+            observed = observed.with_transition(self.transition_)
+        return Checked.of(observed, y)
 
 
 _LOSS_ONLY = {"scel": math.nan, "ure": math.nan}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import decode
-from ..labels.evidence import log_likelihoods
+from ..labels.patterns import log_likelihoods
 from ..metrics.losses import mean_and_error
 from ..utils.typing import AnyArray, FloatArray, IntArray
 

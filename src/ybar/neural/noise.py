@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import chi2
 
-from ..labels.evidence import log_likelihoods
+from ..labels.patterns import log_likelihoods
 from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .evaluate import log_softmax

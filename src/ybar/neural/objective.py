@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..labels.evidence import log_likelihoods
+from ..labels.patterns import log_likelihoods
 from ..utils.typing import AnyArray, FloatArray
 from . import gradients, losses
 from .losses import LEARNED, Method

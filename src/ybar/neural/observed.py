@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import labels
 from ..classifiers.base import Checked
-from ..labels.evidence import log_likelihoods
+from ..labels.patterns import log_likelihoods
 from ..utils import checks
 from ..utils.typing import IntArray
 
@@ -62,7 +62,7 @@ def _check_evidence(evidence: labels.Evidence, method: Any, criterion: str, begu
             "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
             "than complementary labels: only a likelihood has room for them"
         )
-    without = evidence.transition is None or not evidence.counts[evidence.codes].any()
+    without = evidence.transition is None or not evidence.patterns.counts[evidence.codes].any()
     if method.learns and without and not begun:
         raise ValueError(
             "y must hold complementary labels under one T for the methods 'cpe-n' and 'cpe-t', "
@@ -98,8 +98,7 @@ def entries(
 
     if checked.evidence is not None:
         evidence = checked.evidence[part]
-        with np.errstate(divide="ignore"):
-            patterns = Patterns(np.log(evidence.rest), evidence.counts)
+        patterns = Patterns(*evidence.patterns)
         says = evidence.informative
         return part[says], evidence.codes[says], patterns
     if method is not None and method.takes_evidence and checked.codes.ndim == 2:

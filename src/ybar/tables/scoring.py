@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from .. import metrics, transition
-from ..metrics import losses
+from ..metrics import likelihood, losses
 from ..utils.typing import BoolArray, FloatArray, IntArray
 
 
 def label_losses(q: FloatArray, mask: BoolArray) -> FloatArray:
     """Return -log q of each label; with n labels, a probability of 0 counts as 1/(n+1)."""
-    return losses.log_losses(q[mask], 1 / (int(mask.sum()) + 1))
+    return likelihood.log_losses(q[mask], 1 / (int(mask.sum()) + 1))
 
 
 def mean_and_std_error(values: FloatArray, mask: BoolArray) -> tuple[float, float]:

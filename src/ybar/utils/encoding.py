@@ -1,4 +1,4 @@
-"""Check labels and turn them into codes: the part of `labels` that `transition` needs too."""
+"""Check labels and turn them into codes, for `labels` and for `transition`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def check_classes(classes: ArrayLike) -> AnyArray:
     missing = [value for value in names.tolist() if checks.is_missing(value)]
     if missing:
         raise ValueError(
-            f"classes must name classes; got {checks.shown(missing[0])}. Leave it out: rows "
-            "without a label rule out nothing"
+            f"classes must name classes; got {checks.shown(missing[0])}. Leave the "
+            "missing value out: rows without a label need no class"
         )
     checks.one_kind(
         names, f"classes must hold names of one kind; got {checks.shown(names.tolist())}"
@@ -31,7 +31,7 @@ def check_classes(classes: ArrayLike) -> AnyArray:
             "classes must name each class once; got "
             f"{checks.shown(unique[count > 1][0])} more than once"
         )
-    return names.copy()  # it becomes classes_, which what the user does to theirs must not change
+    return names.copy()  # it becomes classes_; the user may change the array that came in
 
 
 def encode(
@@ -44,10 +44,10 @@ def encode(
     y_comp : array-like of shape (N,), or boolean array of shape (N, K)
         Complementary labels.
     classes : array-like of shape (K,), optional
-        All classes. Their order is kept: it is that of the rows of T. By default the sorted
-        values of `y_comp`; for several labels a row the column names of a data frame, or 0..K-1.
+        All classes, in the order of the rows of T. By default the sorted values of `y_comp`; for
+        a boolean array the column names of a data frame, or 0..K-1.
     name : str
-        What the caller's argument is called, for errors.
+        Name of the caller's argument, for errors.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def encode(
     array([2, 0, 2])
     """
     rule = (
-        f"{name} must hold one complementary label a row, or several as a boolean array of shape "
+        f"{name} must hold one complementary label per row, or several as a boolean array of shape "
         "(N, K)"
     )
     array = checks.label_array(y_comp, rule)
@@ -78,8 +78,8 @@ def encode(
     if array.ndim == 2 and array.shape[1] > 1:
         raise ValueError(
             f"{rule}; got {array.dtype} of shape {array.shape}. If it holds 0 and 1, pass "
-            f"{name}.astype(bool); if likelihoods of the classes, labels.Evidence({name}); if a "
-            "label in each column, join labels.Evidence.complementary of each with &"
+            f"{name}.astype(bool); if it holds likelihoods of classes, labels.Evidence({name}); "
+            "if each column holds a label, join labels.Evidence.complementary of each with &"
         )
     if len(array) == 0:
         raise ValueError(f"{name} must hold at least one complementary label; got none")
@@ -92,7 +92,7 @@ def encode(
 
 
 def look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
-    """Return where in `names` each value stands."""
+    """Return the index in `names` of each value."""
     order = np.argsort(names)
     try:
         place = np.searchsorted(names, column, sorter=order)
@@ -111,17 +111,17 @@ def look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
 
 
 def check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
-    """Return class indices as an integer array, or raise `ValueError` if they are none."""
+    """Return class indices as an integer array; raise `ValueError` for other values."""
     rule = f"{argument} must hold class indices 0..{n_classes - 1}"
     array = checks.label_array(values, rule)
     if array.ndim == 2:
         hint = " Pass .astype(bool) if it holds 0 and 1" if array.dtype != bool else ""
-        raise ValueError(f"{rule}, one a row; got {array.dtype} of shape {array.shape}.{hint}")
+        raise ValueError(f"{rule}, one per row; got {array.dtype} of shape {array.shape}.{hint}")
     if len(array) == 0:
         raise ValueError(f"{rule}, at least one; got nothing")
     if array.dtype.kind not in "iu":
         raise ValueError(
-            f"{rule} as integers; got {array.dtype}. Names become indices by "
+            f"{rule} as integers; got {array.dtype}. Convert names by "
             "labels.encode(..., classes=) (labels.draw takes classes= itself), whole numbers by "
             ".astype(int)"
         )
@@ -134,24 +134,38 @@ def check_indices(values: ArrayLike, n_classes: int, argument: str) -> IntArray:
     return np.asarray(array, dtype=np.intp)
 
 
-def pairs(
-    codes: ArrayLike, n_classes: int, *, name: str = "y_comp", several: bool = True
-) -> tuple[IntArray, IntArray]:
-    """Return (row, class index) of each single complementary label.
+def check_codes(codes: ArrayLike, n_classes: int, *, name: str = "y_comp") -> AnyArray:
+    """Return codes of complementary labels as an array; raise `ValueError` for other values.
 
     Parameters
     ----------
     codes : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
     n_classes : int
     name : str
-        What the caller's argument is called, for errors.
-    several : bool
-        Whether several labels a row are allowed.
+        Name of the caller's argument, for errors.
+    """
+    n_classes = checks.whole_number(n_classes, "n_classes", 2)
+    array = checks.label_array(codes, f"{name} must hold class indices 0..{n_classes - 1}")
+    if array.ndim == 2 and array.dtype == bool:
+        checks.mask(array, n_classes, name)
+        return array
+    return check_indices(codes, n_classes, name)
+
+
+def pairs(codes: ArrayLike, n_classes: int, *, name: str = "y_comp") -> tuple[IntArray, IntArray]:
+    """Return the row and the class index of each single complementary label.
+
+    Parameters
+    ----------
+    codes : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
+    n_classes : int
+    name : str
+        Name of the caller's argument, for errors.
 
     Returns
     -------
     rows, indices : ndarrays of the same length
-        One entry for each label; a row with several labels comes several times.
+        One entry per label; a row with several labels has several entries.
 
     Examples
     --------
@@ -160,11 +174,8 @@ def pairs(
     >>> labels.pairs(np.array([[False, True, True], [True, False, False]]), 3)
     (array([0, 0, 1]), array([1, 2, 0]))
     """
-    n_classes = checks.whole_number(n_classes, "n_classes", 2)
-    array = checks.label_array(codes, f"{name} must hold class indices 0..{n_classes - 1}")
-    if several and array.ndim == 2 and array.dtype == bool:
-        checks.mask(array, n_classes, name)
+    array = check_codes(codes, n_classes, name=name)
+    if array.ndim == 2:
         rows, indices = np.nonzero(array)
         return rows, indices
-    indices = check_indices(codes, n_classes, name)
-    return np.arange(len(indices)), indices
+    return np.arange(len(array)), array

@@ -1,4 +1,4 @@
-"""The reduction over any probabilistic classifier."""
+"""What all classifiers have in common."""
 
 from __future__ import annotations
 
@@ -6,48 +6,18 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
-from lightgbm import LGBMClassifier
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    VotingClassifier,
-)
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.naive_bayes import MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
-from xgboost import XGBClassifier
 
 from ybar import (
     ComplementaryNetClassifier,
     CPEBoostingClassifierCV,
     CPEClassifier,
     CPEKNeighborsClassifierCV,
-    decode,
     labels,
     metrics,
     transition,
 )
 
-BASES = {
-    "default": None,
-    "forest": RandomForestClassifier(n_estimators=30, min_samples_leaf=5, random_state=0),
-    "hist": HistGradientBoostingClassifier(max_iter=15, random_state=0),
-    "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
-    "neighbours": KNeighborsClassifier(30),
-    "calibrated": CalibratedClassifierCV(LinearSVC()),
-    "lightgbm": LGBMClassifier(n_estimators=15, n_jobs=1, verbosity=-1),
-    "xgboost": XGBClassifier(n_estimators=15, n_jobs=1),
-    "search": GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3),
-}
 EVERY = {
     "cpe": CPEClassifier(),
     "knn": CPEKNeighborsClassifierCV(random_state=0),
@@ -60,31 +30,6 @@ EVERY = {
 
 def make(name, **params):
     return clone(EVERY[name]).set_params(**params)
-
-
-@pytest.mark.parametrize("name", BASES)
-def test_any_probabilistic_classifier_learns_the_ordinary_classes(name, blobs):
-    X, y, y_comp = blobs
-    clf = CPEClassifier(BASES[name]).fit(X, y_comp)
-    assert np.mean(clf.predict(X) == y) > 0.97
-    q = clf.predict_complementary_proba(X)
-    np.testing.assert_allclose(q.sum(axis=1), 1, atol=1e-6)
-    # What the base learned is what an ordinary fit to the complementary labels gives.
-    assert np.array_equal(clf.classes_, [0, 1, 2])
-
-
-def test_the_base_is_fitted_to_the_complementary_labels_and_only_decoded(digits_strong, strong_T):
-    X, y_comp, X_test, _ = digits_strong
-    base = RandomForestClassifier(n_estimators=20, random_state=0)
-    clf = CPEClassifier(base, transition=strong_T).fit(X, y_comp)
-    q = base.fit(X, y_comp).predict_proba(X_test)
-    np.testing.assert_array_equal(clf.predict_complementary_proba(X_test), q)
-    distances = np.array([[np.abs(row - t).sum() for t in strong_T] for row in q])
-    chosen = distances[np.arange(len(q)), clf.predict(X_test)]
-    np.testing.assert_allclose(chosen, distances.min(axis=1), atol=1e-12)  # forests give ties
-    np.testing.assert_array_equal(
-        clf.predict_proba(X_test), decode.class_probabilities(q, strong_T)
-    )
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -135,16 +80,6 @@ def test_a_class_that_never_occurs_as_a_complementary_label_can_be_predicted(nam
     assert np.isfinite(clf.predict_proba(X)).all()
 
 
-def test_xgboost_gets_labels_without_gaps(blobs):
-    X, y, _ = blobs
-    T = np.array([[0, 0, 1.0], [0.5, 0, 0.5], [1, 0, 0]])
-    y_comp = labels.draw(y, T, random_state=0)
-    assert set(y_comp) == {0, 2}
-    base = XGBClassifier(n_estimators=60, max_depth=2, n_jobs=1)
-    clf = CPEClassifier(base, transition=T, classes=[0, 1, 2]).fit(X, y_comp)
-    assert np.mean(clf.predict(X) == y) > 0.85
-
-
 @pytest.mark.parametrize("name", EVERY)
 def test_two_classes_work(name):
     rng = np.random.default_rng(0)
@@ -186,57 +121,6 @@ def test_rows_that_rule_out_nothing_say_nothing(name, blobs):
     clf = make(name).fit(X, mask)
     assert np.mean(clf.predict(X) == y) > 0.97
     assert np.isfinite(clf.score(X, mask))
-
-
-def test_sample_weights_reach_the_base(blobs):
-    X, _, y_comp = blobs
-    weight = np.where(np.arange(len(X)) % 3 == 0, 2.0, 1.0)
-    repeated = np.repeat(np.arange(len(X)), weight.astype(int))
-    for base in (LogisticRegression(tol=1e-8), make_pipeline(StandardScaler(), MultinomialNB())):
-        if "multinomialnb" in base.get_params():
-            X_fit = X - X.min(axis=0)
-            base = make_pipeline(MultinomialNB())
-        else:
-            X_fit = X
-        weighted = CPEClassifier(base).fit(X_fit, y_comp, sample_weight=weight)
-        again = CPEClassifier(base).fit(X_fit[repeated], y_comp[repeated])
-        np.testing.assert_allclose(
-            weighted.predict_complementary_proba(X_fit),
-            again.predict_complementary_proba(X_fit),
-            atol=1e-4,
-        )
-    mask = y_comp[:, None] == np.arange(3)
-    as_mask = CPEClassifier().fit(X, mask, sample_weight=weight)
-    as_labels = CPEClassifier().fit(X, y_comp, sample_weight=weight)
-    np.testing.assert_allclose(
-        as_mask.predict_complementary_proba(X), as_labels.predict_complementary_proba(X)
-    )
-
-
-def test_boosting_takes_sample_weights(blobs):
-    X, y, y_comp = blobs
-    wrong = np.arange(len(X)) % 2 == 0
-    y_bad = np.where(wrong, y, y_comp)  # half of the labels are the class itself
-    weight = np.where(wrong, 1e-6, 1.0)
-    clf = CPEBoostingClassifierCV([0.1], [20], random_state=0)
-    assert np.mean(clf.fit(X, y_bad, sample_weight=weight).predict(X) == y) > 0.97
-    assert np.mean(clf.fit(X, y_bad).predict(X) == y) < 0.9
-
-
-def test_text_with_sparse_features():
-    rng = np.random.default_rng(0)
-    words = [["goal", "match", "team"], ["court", "law", "judge"], ["cell", "gene", "protein"]]
-    y = rng.integers(0, 3, 600)
-    texts = [" ".join(rng.choice([*words[k], "the", "of"], 12)) for k in y]
-    y_comp = labels.draw(y, transition.uniform(3), random_state=0)
-    whole = CPEClassifier(make_pipeline(TfidfVectorizer(), LogisticRegression()))
-    assert np.mean(whole.fit(texts, y_comp).predict(texts) == y) > 0.97
-    X = TfidfVectorizer().fit_transform(texts)
-    assert sp.issparse(X)
-    assert np.mean(CPEClassifier().fit(X, y_comp).predict(X) == y) > 0.97
-    mask = y_comp[:, None] == np.arange(3)
-    assert np.mean(CPEClassifier().fit(X, mask).predict(X) == y) > 0.97
-    assert np.mean(whole.fit(texts, mask).predict(texts) == y) > 0.97
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -319,19 +203,6 @@ def test_a_fit_to_other_features_that_fails_leaves_the_old_model(name, blobs):
     np.testing.assert_array_equal(clf.predict(X), before)
 
 
-@pytest.mark.parametrize("name", ["knn", "boosting"])
-def test_folds_are_shuffled_since_rows_often_come_ordered(name, digits, strong_T):
-    order = np.argsort(digits.y_train, kind="stable")
-    X, y = digits.X_train[order], digits.y_train[order]
-    y_comp = labels.draw(y, strong_T, random_state=0)
-    clf = make(name, transition=strong_T, cv=3).fit(X, y_comp)
-    held_out = labels.draw(digits.y_test, strong_T, random_state=1)
-    # The SCEL of the folds is then close to that of unseen rows.
-    assert -clf.best_score_ == pytest.approx(-clf.score(digits.X_test, held_out), abs=0.15)
-    splitter = make(name, transition=strong_T, cv=StratifiedKFold(3)).fit(X, y_comp)
-    assert splitter.cv_results_["scel"].shape == clf.cv_results_["scel"].shape
-
-
 @pytest.mark.parametrize("name", EVERY)
 def test_names_of_data_frames_are_minded(name, blobs):
     X, y, y_comp = blobs
@@ -346,15 +217,6 @@ def test_names_of_data_frames_are_minded(name, blobs):
     assert make(name, transition=T).fit(X, mask).classes_.tolist() == names
     with pytest.raises(ValueError, match="index named and ordered as classes"):
         make(name, transition=T).fit(X, np.array(names)[y_comp])
-
-
-def test_weights_pass_through_a_search_and_coo_matrices_can_have_several_labels(blobs):
-    X, y, y_comp = blobs
-    search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=3)
-    weighted = CPEClassifier(search).fit(X, y_comp, sample_weight=np.arange(len(X)) % 2)
-    assert np.mean(weighted.predict(X) == y) > 0.97
-    mask = y_comp[:, None] == np.arange(3)
-    assert np.mean(CPEClassifier().fit(sp.coo_matrix(X), mask).predict(X) == y) > 0.97
 
 
 def test_numbers_that_pandas_did_not_make_up_are_names(blobs):
@@ -384,29 +246,3 @@ def test_classes_are_a_copy_of_what_was_given(blobs):
     clf = CPEClassifier(classes=given).fit(X, y_comp)
     given[0] = 99
     assert clf.classes_.tolist() == [0, 1, 2]
-
-
-def test_weights_reach_a_pipeline_also_where_metadata_are_routed(blobs):
-    X, _, y_comp = blobs
-    weight = np.random.default_rng(0).random(len(X))
-    expected = (
-        CPEClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
-        .fit(X, y_comp, sample_weight=weight)
-        .predict_complementary_proba(X)
-    )
-    with config_context(enable_metadata_routing=True):
-        last = LogisticRegression().set_fit_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        clf = CPEClassifier(make_pipeline(scaler, last)).fit(X, y_comp, sample_weight=weight)
-        np.testing.assert_allclose(clf.predict_complementary_proba(X), expected)
-
-
-def test_weights_reach_a_base_that_takes_any_parameter(blobs):
-    X, _, y_comp = blobs
-    weight = np.random.default_rng(0).random(len(X))
-    voting = VotingClassifier([("a", LogisticRegression())], voting="soft")
-    q = [
-        CPEClassifier(base).fit(X, y_comp, sample_weight=weight).predict_complementary_proba(X)
-        for base in (voting, LogisticRegression())
-    ]
-    np.testing.assert_allclose(*q)
