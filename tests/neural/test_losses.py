@@ -11,12 +11,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neural_helpers import CPU, evaluated, log_of, matrix, objective_of
 from ybar import labels, transition
-from ybar.neural import gradients, losses
+from ybar.neural import methods, transition_layer
 from ybar.neural.data import Rows
-from ybar.neural.models import Dense
-from ybar.neural.objective import Objective, Run, balanced
-from ybar.neural.train import Group, Recipe, Samples, Stack, train
+from ybar.neural.loop import Recipe, Stack, train
+from ybar.neural.methods import likelihoods, risks
+from ybar.neural.networks import Dense
+from ybar.neural.objective import Run, balanced
+from ybar.neural.optimiser import Adam
+from ybar.neural.samples import Samples
+from ybar.neural.transition_layer import PARAMETRISATIONS
 
 NAMES = [
     "ure",
@@ -34,27 +39,11 @@ NAMES = [
 ]
 WHOLE_BATCH = ["ure-nn", "ure-ga"]
 LEARNING = ["cpe-t", "cpe-n"]
-CPU = torch.device("cpu")
 KINDS = ["uniform", "weak", "strong"]
 
 each_name = pytest.mark.parametrize("name", NAMES)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 each_size = pytest.mark.parametrize("K", [3, 10])
-
-
-def matrix(kind, K, seed=0):
-    if kind == "cyclic":  # even classes have one complementary label, odd ones two
-        T = np.zeros((K, K))
-        for y in range(K):
-            T[y, (y + 1) % K] += 1 - 0.5 * (y % 2)
-            T[y, (y + 2) % K] += 0.5 * (y % 2)
-        return T
-    return transition.uniform(K) if kind == "uniform" else getattr(transition, kind)(K, seed)
-
-
-def log_of(T):
-    with np.errstate(divide="ignore"):
-        return np.log(T)
 
 
 def random_batch(K, rows=30, seed=0, scale=2.0):
@@ -81,23 +70,16 @@ def torn_batch(T, rows=30):
 
 def start(name, T, dtype=torch.float64):
     """Return what the method learns of T, as it begins; None if it learns nothing."""
-    learns = losses.METHODS[name].learns
+    learns = methods.METHODS[name].learns
     if learns is None:
         return None
-    return torch.tensor(losses.LEARNED[learns][0](log_of(T)), dtype=dtype)
+    return torch.tensor(PARAMETRISATIONS[learns].start(log_of(T)), dtype=dtype)
 
 
 def log_transition(name, T, learned, dtype=torch.float64):
     log_T = torch.tensor(log_of(T), dtype=dtype)
-    learns = losses.METHODS[name].learns
-    return log_T if learns is None else losses.LEARNED[learns][1](learned, log_T)
-
-
-def evaluated(objective, logits, y_comp, weight):
-    """Return each run's mean loss over the batch and its gradient."""
-    gradient = objective(logits, y_comp, weight) / len(y_comp)
-    (sums,) = objective.settle()
-    return torch.tensor(sums / len(y_comp)), gradient
+    learns = methods.METHODS[name].learns
+    return log_T if learns is None else PARAMETRISATIONS[learns].log_matrix(learned, log_T)
 
 
 def loss_of(name, g, y_comp, T, *weight, learned=None):
@@ -105,7 +87,7 @@ def loss_of(name, g, y_comp, T, *weight, learned=None):
     if learned is None:
         learned = start(name, T, g.dtype)
     log_T = log_transition(name, T, learned, g.dtype)
-    return losses.METHODS[name].loss(g, torch.as_tensor(y_comp), log_T, *weight)
+    return methods.METHODS[name].loss(g, torch.as_tensor(y_comp), log_T, *weight)
 
 
 # --- the formulas, by loops ----------------------------------------------------------------------
@@ -188,12 +170,12 @@ def mean_reference(name, g, y_comp, T, weight=None):
 
 
 def test_the_methods_are_the_twelve_of_the_design():
-    assert set(losses.METHODS) == set(NAMES)
+    assert set(methods.METHODS) == set(NAMES)
 
 
 @each_name
 def test_what_a_method_estimates_and_how_it_decodes(name):
-    method = losses.METHODS[name]
+    method = methods.METHODS[name]
     assert method.estimates == ("q" if name == "cpe-i" else "p")
     assert method.decoder == ("l1" if name in ("cpe-i", "cpe-f", "cpe-t") else "max")
     assert (method.learns is not None) == (name in LEARNING)
@@ -231,16 +213,16 @@ def test_each_loss_with_a_learned_transition_is_its_formula(name, moved, kind, K
 def test_a_learned_transition_starts_at_the_given_one(kind, K):
     T = matrix(kind, K)
     free = log_transition("cpe-t", T, start("cpe-t", T)).exp().numpy()
-    np.testing.assert_allclose(free, T, rtol=0, atol=2 * losses.SMALLEST_ENTRY)
+    np.testing.assert_allclose(free, T, rtol=0, atol=2 * transition_layer.SMALLEST_ENTRY)
     assert (free > 0).all()
     noisy = log_transition("cpe-n", T, start("cpe-n", T)).exp().numpy()
-    level = losses.FIRST_NOISE
+    level = transition_layer.FIRST_NOISE
     np.testing.assert_allclose(noisy, (1 - level) * T + level / K, rtol=1e-12)
     assert 0 < level < 1
-    runs = [Run(losses.METHODS[name]) for name in ("cpe-n", "fwd", "cpe-t")]
-    objective = Objective(runs, log_of(T), CPU)
+    runs = [Run(methods.METHODS[name]) for name in ("cpe-n", "fwd", "cpe-t")]
+    objective = objective_of(runs, T)
     for run, expected in enumerate((noisy, T, free)):
-        np.testing.assert_allclose(objective.transition(run), expected, rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(objective.transition.matrix(run), expected, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", WHOLE_BATCH)
@@ -284,7 +266,7 @@ def test_ure_takes_the_pseudo_inverse_of_a_singular_T(T):
     ]
     np.testing.assert_allclose(loss_of("ure", g, y_comp, T), expected, rtol=1e-9, atol=1e-12)
     with np.errstate(divide="ignore"):
-        objective = Objective([Run(losses.METHODS["ure"])], np.log(T), torch.device("cpu"))
+        objective = objective_of([Run(methods.METHODS["ure"])], T)
     found, _ = evaluated(objective, torch.tensor(g).float()[None], torch.tensor(y_comp), None)
     assert float(found) == pytest.approx(np.mean(expected), rel=1e-3)
 
@@ -346,7 +328,7 @@ def test_an_unsure_network_has_no_negative_risk_whatever_the_batch():
     T = matrix("uniform", 10)
     y_comp = np.random.default_rng(0).integers(10, size=256)
     assert min(class_risks(np.zeros((256, 10)), y_comp, T)) < 0  # by the batch's own shares
-    objective = Objective([Run(losses.METHODS["ure-ga"])], log_of(T), CPU)
+    objective = objective_of([Run(methods.METHODS["ure-ga"])], T)
     objective.shares = torch.full((10,), 0.1)
     (loss,), _ = evaluated(objective, torch.zeros(1, 256, 10), torch.tensor(y_comp), None)
     assert float(loss) == pytest.approx(math.log(10), rel=1e-5)  # the sum of all, none turned
@@ -356,13 +338,13 @@ def test_an_unsure_network_has_no_negative_risk_whatever_the_batch():
 def test_a_method_that_assumes_uniform_T_is_the_one_that_is_given_it(name):
     uniform, strong = matrix("uniform", 5), matrix("strong", 5)
     g, y_comp = random_batch(5, rows=60)
-    assumed = losses.assuming(losses.METHODS[name], uniform)
+    assumed = methods.assuming(methods.METHODS[name], uniform)
     found = []
     for method, T, shares in (
         (assumed, strong, [0.1, 0.2, 0.3, 0.3, 0.1]),  # whatever the data have
-        (losses.METHODS[name], uniform, [0.2] * 5),
+        (methods.METHODS[name], uniform, [0.2] * 5),
     ):
-        objective = Objective([Run(method)], log_of(T), CPU)
+        objective = objective_of([Run(method)], T)
         objective.shares = torch.tensor(shares)
         logits = torch.tensor(g).float()[None]
         found.append(evaluated(objective, logits, torch.tensor(y_comp), None))
@@ -378,7 +360,7 @@ def test_an_objective_is_the_weighted_mean_of_the_loss_and_its_gradient(name, we
     weight = np.random.default_rng(3).uniform(0.2, 1.8, 40) if weighted else np.ones(40)
     weight /= weight.mean()
     given = torch.from_numpy(weight).float() if weighted else None
-    objective = Objective([Run(losses.METHODS[name])], log_of(T), CPU)
+    objective = objective_of([Run(methods.METHODS[name])], T)
     loss, gradient = evaluated(
         objective, torch.from_numpy(g).float()[None], torch.from_numpy(y_comp), given
     )
@@ -430,7 +412,7 @@ def test_each_gradient_is_the_slope_of_its_loss(name, batch, kind):
 @pytest.mark.parametrize("kind", ["uniform", "strong"])
 @each_size
 def test_the_gradient_in_closed_form_is_that_of_autograd(name, weighted, kind, K):
-    method = losses.METHODS[name]
+    method = methods.METHODS[name]
     T = matrix(kind, K)
     weight = torch.from_numpy(np.random.default_rng(3).uniform(0.5, 1.5, 40)) if weighted else None
     for seed in range(3):
@@ -446,9 +428,9 @@ def test_the_gradient_in_closed_form_is_that_of_autograd(name, weighted, kind, K
         (expected,) = torch.autograd.grad(total.sum(), z)
         z = g.transpose(1, 2)
         if method.likelihood is not None:
-            loss, found, _ = gradients.likelihood(z, method.likelihood(log_T)[:, y_comp])
+            loss, found, _ = likelihoods.gradient(z, method.likelihood(log_T)[:, y_comp])
         else:
-            given = losses.inverse(log_T) if method.inverts else log_T
+            given = risks.inverse(log_T) if method.family == "risk" else log_T
             weights = [weight] if method.whole_batch else []
             loss, found = method.gradient(z, y_comp, given, *weights)
         if not method.whole_batch:
@@ -465,29 +447,31 @@ def test_the_gradient_in_closed_form_is_that_of_autograd(name, weighted, kind, K
 def test_the_gradient_at_a_learned_transition_is_that_of_autograd(name, kind, weighted):
     K, runs, rows = 5, 2, 30
     T = matrix(kind, K)
-    method = losses.METHODS[name]
+    method = methods.METHODS[name]
     generator = torch.Generator().manual_seed(0)
     g = torch.randn(runs, rows, K, generator=generator)
     y_comp = torch.randint(K, (rows,), generator=generator)
     weight = torch.rand(rows, generator=generator) if weighted else None
-    objective = Objective([Run(method)] * runs, log_of(T), CPU)
-    for own in objective.learned:
+    objective = objective_of([Run(method)] * runs, T)
+    for own in objective.transition.parameters:
         own += torch.randn(own.shape, generator=generator)
     objective(g, y_comp, weight)
     for run in range(runs):
-        own = objective.learned[run].double().requires_grad_()
-        loss = losses.forward(g[run].double(), y_comp, log_transition(name, T, own))
+        own = objective.transition.parameters[run].double().requires_grad_()
+        loss = likelihoods.forward(g[run].double(), y_comp, log_transition(name, T, own))
         (loss if weight is None else loss * weight).mean().backward()
         assert own.grad.abs().max() > 1e-4
-        np.testing.assert_allclose(objective.learned[run].grad, own.grad, rtol=2e-4, atol=1e-7)
+        np.testing.assert_allclose(
+            objective.transition.parameters[run].grad, own.grad, rtol=2e-4, atol=1e-7
+        )
 
 
 def test_every_method_of_ours_has_its_gradient_in_closed_form_and_fwd_shares_that_of_cpe_f():
-    for method in losses.METHODS.values():
+    for method in methods.METHODS.values():
         assert (method.gradient is None) != (method.likelihood is None)
-        assert method.learns is None or method.likelihood is losses.given
-    assert losses.METHODS["fwd"].loss is losses.METHODS["cpe-f"].loss
-    assert losses.METHODS["fwd"].likelihood is losses.METHODS["cpe-f"].likelihood
+        assert method.learns is None or method.likelihood is likelihoods.transition_itself
+    assert methods.METHODS["fwd"].loss is methods.METHODS["cpe-f"].loss
+    assert methods.METHODS["fwd"].likelihood is methods.METHODS["cpe-f"].likelihood
 
 
 # --- extremes ------------------------------------------------------------------------------------
@@ -512,7 +496,7 @@ def test_losses_and_gradients_are_finite_at_extreme_logits(name, pattern, kind):
     assert np.linalg.cond(T) < 1e3
     assert kind != "cyclic" or [(row > 0).sum() for row in T] == [1, 2, 1, 2, 1]
     g = torch.tensor(EXTREME[pattern](rows, K), dtype=torch.float32)
-    objective = Objective([Run(losses.METHODS[name])], log_of(T), CPU)
+    objective = objective_of([Run(methods.METHODS[name])], T)
     every_label = [np.full(rows, c) for c in range(K)] + [np.arange(rows) // K % K]
     for y_comp in map(torch.from_numpy, every_label):
         z = g.clone().requires_grad_()
@@ -526,7 +510,7 @@ def test_losses_and_gradients_are_finite_at_extreme_logits(name, pattern, kind):
             mean, gradient = evaluated(objective, g[None], y_comp, weight)
             assert mean.isfinite().all()
             assert gradient.isfinite().all()
-            assert learned is None or objective.learned[0].grad.isfinite().all()
+            assert learned is None or objective.transition.parameters[0].grad.isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -548,7 +532,7 @@ def test_losses_and_gradients_are_finite_at_extreme_logits(name, pattern, kind):
 )
 def test_at_extreme_logits_a_loss_and_its_gradient_are_their_limits(name, at_label, loss, slope):
     g = torch.tensor([[0.0, at_label, 0.0, 0.0]])
-    objective = Objective([Run(losses.METHODS[name])], log_of(transition.uniform(4)), CPU)
+    objective = objective_of([Run(methods.METHODS[name])], transition.uniform(4))
     found, gradient = evaluated(objective, g[None], torch.tensor([1]), None)
     np.testing.assert_allclose(found, [loss], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(gradient[0, 0], slope, rtol=0, atol=1e-3)  # float32 at 1e4
@@ -575,7 +559,7 @@ def test_each_run_may_have_a_transition_of_its_own(name):
     g, y_comp = rng.normal(size=(3, 12, 4)), torch.from_numpy(rng.integers(0, 4, 12))
     matrices = [matrix("strong", 4, seed) for seed in range(3)]
     log_T = torch.stack([log_transition(name, T, start(name, T)) for T in matrices])
-    together = losses.METHODS[name].loss(torch.from_numpy(g), y_comp, log_T)
+    together = methods.METHODS[name].loss(torch.from_numpy(g), y_comp, log_T)
     for run, T in enumerate(matrices):
         np.testing.assert_allclose(together[run], loss_of(name, g[run], y_comp, T), rtol=1e-12)
 
@@ -613,38 +597,41 @@ def test_runs_of_several_methods_get_what_they_get_alone(order, weighted):
     kept = logits.clone()
     y_comp = torch.from_numpy(rng.integers(0, 4, rows))
     weight = torch.tensor(rng.uniform(0.5, 1.5, rows)).float() if weighted else None
-    runs = [Run(losses.METHODS[name]) for name in order]
-    objective = Objective(runs, log_of(T), CPU)
+    runs = [Run(methods.METHODS[name]) for name in order]
+    objective = objective_of(runs, T)
     loss, gradient = evaluated(objective, logits, y_comp, weight)
     assert torch.equal(logits, kept)
     assert loss.shape == (len(order),)
     for i, run in enumerate(runs):
-        alone = Objective([run], log_of(T), CPU)
+        alone = objective_of([run], T)
         its_loss, its_gradient = evaluated(alone, logits[[i]], y_comp, weight)
         np.testing.assert_allclose(loss[i], its_loss[0], rtol=1e-5)
         np.testing.assert_allclose(gradient[i], its_gradient[0], rtol=1e-4, atol=1e-7)
-        assert (objective.learned[i] is not None) == (order[i] in LEARNING)
+        assert (objective.transition.parameters[i] is not None) == (order[i] in LEARNING)
         if order[i] in LEARNING:
-            slope, its_slope = objective.learned[i].grad, alone.learned[0].grad
+            slope, its_slope = (
+                objective.transition.parameters[i].grad,
+                alone.transition.parameters[0].grad,
+            )
             np.testing.assert_allclose(slope, its_slope, rtol=1e-4, atol=1e-7)
             assert its_slope.abs().max() > 1e-6
 
 
 def test_adam_takes_the_same_steps_fused_and_plain():
     weights = [[torch.zeros(3), torch.zeros(2)] for _ in range(2)]
-    fused, plain = (Group(each, 0.1, weight_decay=1e-2) for each in weights)
-    assert fused.fused is not None
-    plain.fused = None
+    fused, plain = (Adam(each, 0.1, weight_decay=1e-2) for each in weights)
+    assert fused.settings["fused"]
+    plain.settings["fused"] = False
     generator = torch.Generator().manual_seed(0)
     for _ in range(5):
         for one, other in zip(*weights, strict=True):
             one.grad = other.grad = torch.randn(one.shape, generator=generator)
         for group in (fused, plain):
-            group.descend()
+            group.step()
     for one, other in zip(*weights, strict=True):
         assert one.abs().min() > 1e-2
         torch.testing.assert_close(one, other)
-    assert float(fused.step) == float(plain.step) == 5
+    assert [float(step) for step in fused.steps + plain.steps] == [5] * 4
 
 
 # --- equivalences --------------------------------------------------------------------------------
@@ -671,7 +658,7 @@ def trained(*names, kind="uniform", K=4, rows=300, epochs=20):
     T = matrix(kind, K)
     samples = Samples(np.arange(rows), labels.draw(y, T, random_state=0))
     recipe = Recipe(max_epochs=epochs, batch_size=32, weight_decay=1e-4)
-    runs = [Run(losses.METHODS[name], learning_rate=1e-3) for name in names]
+    runs = [Run(methods.METHODS[name], learning_rate=1e-3) for name in names]
     stack = Stack(Dense([6, 16, K], [0] * len(runs), seed=0), runs, log_of(T), recipe)
     generator, stop = np.random.default_rng(8), threading.Event()
     before = stack.model.weights(0)
@@ -758,13 +745,13 @@ def test_an_entry_of_T_that_starts_at_zero_can_be_learned(name, diagonal):
     y_comp = torch.from_numpy(labels.draw(y, true, random_state=0))
     logits = torch.tensor(20.0 * np.eye(K)[y], dtype=torch.float32)
     learned = start(name, T, torch.float32).requires_grad_()
-    adam = Group([learned], 0.1)
+    adam = Adam([learned], 0.1)
     slopes = []
     for _ in range(300):
         loss = loss_of(name, logits, y_comp, T, learned=learned).mean()
         (learned.grad,) = torch.autograd.grad(loss, learned)
         slopes.append(learned.grad)
-        adam.descend()
+        adam.step()
     at_start = slopes[0]
     assert at_start.isfinite().all()
     pull = at_start.diag() if name == "cpe-t" else at_start
@@ -783,8 +770,8 @@ def test_an_entry_of_T_that_starts_at_zero_can_be_learned(name, diagonal):
 @pytest.fixture
 def own_methods(monkeypatch):
     """Methods that a test may add to and take from."""
-    monkeypatch.setattr(losses, "METHODS", dict(losses.METHODS))
-    return losses.METHODS
+    monkeypatch.setattr(methods, "METHODS", dict(methods.METHODS))
+    return methods.METHODS
 
 
 def squared(logits, y_comp, log_T):
@@ -794,15 +781,15 @@ def squared(logits, y_comp, log_T):
 
 @each_name
 def test_find_gives_the_method_of_a_name(name):
-    assert losses.find(name) is losses.METHODS[name]
-    assert losses.find(losses.METHODS[name]) is losses.METHODS[name]
+    assert methods.find(name) is methods.METHODS[name]
+    assert methods.find(methods.METHODS[name]) is methods.METHODS[name]
 
 
 @pytest.mark.parametrize("wrong", ["", "FWD", "cpe", "no such method " * 20, None, 3, ["fwd"]])
 def test_an_unknown_method_is_told_all_the_known_ones_in_one_line(wrong, own_methods):
-    losses.register("of-my-own", squared)
+    methods.register("of-my-own", squared)
     with pytest.raises(ValueError, match="method must be one of") as caught:
-        losses.find(wrong)
+        methods.find(wrong)
     message = str(caught.value)
     assert "\n" not in message
     assert all(repr(name) in message for name in [*NAMES, "of-my-own"])
@@ -810,28 +797,28 @@ def test_an_unknown_method_is_told_all_the_known_ones_in_one_line(wrong, own_met
 
 
 def test_a_callable_is_a_method():
-    method = losses.find(squared)
-    assert isinstance(method, losses.Method)
+    method = methods.find(squared)
+    assert isinstance(method, methods.Method)
     assert method.loss is squared
     assert (method.estimates, method.decoder, method.learns) == ("p", "max", None)
     assert (method.whole_batch, method.gradient) == (False, None)
-    assert squared not in [known.loss for known in losses.METHODS.values()]
+    assert squared not in [known.loss for known in methods.METHODS.values()]
 
 
 def test_a_method_can_be_added_and_replaced(own_methods):
-    losses.register("squared", squared, estimates="q", decoder="l1")
-    method = losses.find("squared")
+    methods.register("squared", squared, estimates="q", decoder="l1")
+    method = methods.find("squared")
     assert (method.loss, method.estimates, method.decoder) == (squared, "q", "l1")
     g, y_comp = random_batch(4)
-    objective = Objective([Run(method)], log_of(transition.uniform(4)), CPU)
+    objective = objective_of([Run(method)], transition.uniform(4))
     loss, gradient = evaluated(
         objective, torch.from_numpy(g).float()[None], torch.from_numpy(y_comp), None
     )
     expected = np.mean([softmax(z)[c] ** 2 for z, c in zip(g, y_comp, strict=True)])
     np.testing.assert_allclose(loss, [expected], rtol=1e-5)
     assert gradient.shape == (1, 30, 4)
-    losses.register("squared", losses.forward)
-    assert losses.find("squared").loss is losses.forward
+    methods.register("squared", likelihoods.forward)
+    assert methods.find("squared").loss is likelihoods.forward
     assert set(own_methods) == {*NAMES, "squared"}
 
 
@@ -848,18 +835,18 @@ def test_a_method_can_be_added_and_replaced(own_methods):
 )
 def test_what_is_no_method_is_not_added(own_methods, name, loss, expected):
     with pytest.raises(ValueError, match=expected):
-        losses.register(name, loss)
+        methods.register(name, loss)
     assert set(own_methods) == set(NAMES)
 
 
 def test_a_setting_that_no_method_has_is_refused(own_methods):
     with pytest.raises(TypeError, match="decode_by"):
-        losses.register("mine", squared, decode_by="l1")
+        methods.register("mine", squared, decode_by="l1")
     assert set(own_methods) == set(NAMES)
 
 
 def test_the_risk_is_trained_with_the_inverse_that_held_out_labels_are_judged_by():
     T = np.array([[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 3e-6, 0.5 - 3e-6]])  # nearly singular
     with np.errstate(divide="ignore"):
-        (part,) = Objective([Run(losses.find("ure"))], np.log(T), torch.device("cpu")).parts
-    np.testing.assert_allclose(part.given.numpy(), np.linalg.inv(T), rtol=1e-5)
+        (part,) = objective_of([Run(methods.find("ure"))], T).parts
+    np.testing.assert_allclose(part.gradient_input.numpy(), np.linalg.inv(T), rtol=1e-5)

@@ -26,11 +26,13 @@ from ybar import (
     metrics,
     transition,
 )
-from ybar.neural import losses
+from ybar.neural import methods
 from ybar.neural.data import Rows
-from ybar.neural.train import batches
+from ybar.neural.loop import batches
+from ybar.neural.methods import likelihoods
+from ybar.neural.transition_layer import FIRST_NOISE
 
-METHODS = list(losses.METHODS)
+METHODS = list(methods.METHODS)
 QUICK = {"hidden_layer_sizes": (50,), "max_epochs": 8, "learning_rate": 0.01, "random_state": 0}
 
 
@@ -84,11 +86,11 @@ def test_a_callable_and_a_registered_name_are_methods_too(blobs):
 
     by_callable = net(method=squared, max_epochs=40).fit(X, y_comp)
     assert np.mean(by_callable.predict(X) == y) > 0.95
-    losses.register("squared", squared)
+    methods.register("squared", squared)
     try:
         assert same_bits(net(method="squared", max_epochs=40).fit(X, y_comp), by_callable)
     finally:
-        del losses.METHODS["squared"]
+        del methods.METHODS["squared"]
 
 
 def test_the_decoder_is_the_methods_own_unless_named(strong):
@@ -550,7 +552,10 @@ def test_a_single_row_at_the_end_joins_the_batch_before(strong):
 @pytest.mark.parametrize(
     ("network", "text"),
     [
-        (lambda: torch.nn.Linear(64, 7), "network must give one output for each of the 10 classes"),
+        (
+            lambda: torch.nn.Linear(64, 7),
+            "network must return one output for each of the 10",
+        ),
         (lambda: torch.nn.Unflatten(1, (8, 8)), "network must give logits of shape"),
         (lambda: torch.nn.Linear(63, 10), "network must take batches of the shape of X"),
         (lambda: "no module", "network must be a callable that returns a torch.nn.Module"),
@@ -669,7 +674,7 @@ def test_another_way_to_learn_t_starts_afresh(a, b, strong):
         getattr(clf, how)(X, y_comp)
         clf.set_params(method=b, weight_averaging=0.0, learning_rate=1e-6)
         getattr(clf, how)(X, y_comp)
-        start = T if b == "cpe-t" else transition.with_uniform_noise(T, losses.FIRST_NOISE)
+        start = T if b == "cpe-t" else transition.with_uniform_noise(T, FIRST_NOISE)
         np.testing.assert_allclose(clf.learned_transition_, start, atol=5e-3)
 
 
@@ -706,7 +711,7 @@ def test_a_loss_that_turns_nan_stops_and_keeps_the_best(blobs):
 
     def turns_nan(logits, y_comp, log_T):
         calls.append(None)
-        return losses.forward(logits, y_comp, log_T) * (np.nan if len(calls) > 41 else 1.0)
+        return likelihoods.forward(logits, y_comp, log_T) * (np.nan if len(calls) > 41 else 1.0)
 
     clf = net(method=turns_nan, max_epochs=30, batch_size=82, learning_rate=0.02)
     with pytest.warns(ConvergenceWarning, match="epoch 5, batch 2.*learning_rate.*are kept"):
@@ -748,7 +753,7 @@ def test_warnings_point_at_the_call_of_fit(blobs):
 
     def turns_nan(logits, y_comp, log_T):
         calls.append(None)
-        return losses.forward(logits, y_comp, log_T) * (np.nan if len(calls) > 8 else 1.0)
+        return likelihoods.forward(logits, y_comp, log_T) * (np.nan if len(calls) > 8 else 1.0)
 
     with pytest.warns(ConvergenceWarning) as caught:
         net(method=turns_nan).fit(X, y_comp)
@@ -758,8 +763,8 @@ def test_warnings_point_at_the_call_of_fit(blobs):
 @pytest.mark.parametrize(
     "loss",
     [
-        lambda logits, y_comp, log_T: losses.forward(logits, y_comp, log_T).mean(),
-        lambda logits, y_comp, log_T: losses.forward(logits[0], y_comp, log_T),
+        lambda logits, y_comp, log_T: likelihoods.forward(logits, y_comp, log_T).mean(),
+        lambda logits, y_comp, log_T: likelihoods.forward(logits[0], y_comp, log_T),
         lambda logits, y_comp, log_T: 1.0,
     ],
 )

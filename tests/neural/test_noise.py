@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from neural_helpers import objective_of
 from ybar import (
     ComplementaryNetClassifier,
     ComplementaryNetClassifierCV,
@@ -15,11 +16,11 @@ from ybar import (
 from ybar.displays import ConfusionDisplay
 from ybar.experiments.runs import networks
 from ybar.labels import Evidence
-from ybar.neural import evaluate, losses, population
-from ybar.neural.models import Dense
-from ybar.neural.noise import Noise
-from ybar.neural.objective import Objective, Patterns, Run
-from ybar.neural.train import Recipe, Samples
+from ybar.neural import evaluate, fitting, methods, population, transition_layer
+from ybar.neural.loop import Recipe
+from ybar.neural.objective import Run
+from ybar.neural.samples import Patterns, Samples
+from ybar.neural.transition_estimate import TransitionEstimate
 
 K = 5
 
@@ -50,28 +51,30 @@ def total(logits, k, T, noise, scale=1.0, weight=None):
 def test_the_level_is_the_likeliest_and_the_interval_what_is_not_rejected(noise, weighted):
     logits, T, k = synthetic(noise, n=2000)
     weight = np.random.default_rng(1).random(len(k)) * 2 if weighted else None
-    found = Noise(logits, k, weight, T)
+    found = TransitionEstimate(logits, k, weight, T)
     grid, scales = np.linspace(0, 1, 51), np.exp(np.linspace(-2, 2, 61))
     values = np.array([[total(logits, k, T, a, b, weight) for b in scales] for a in grid]).min(1)
-    assert found.estimate == pytest.approx(grid[values.argmin()], abs=0.021)
+    assert found.noise_level == pytest.approx(grid[values.argmin()], abs=0.021)
     each = 1 if weight is None else np.sum(weight**2) / np.sum(weight)
     inside = grid[values <= values.min() + each * 3.841459 / 2]
-    assert found.interval() == pytest.approx((inside[0], inside[-1]), abs=0.021)
-    low, high = found.interval()
+    assert found.noise_interval() == pytest.approx((inside[0], inside[-1]), abs=0.021)
+    low, high = found.noise_interval()
     assert low - 0.03 <= noise <= high + 0.03
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
 def test_the_level_does_not_depend_on_how_sure_the_network_is(scale):
     logits, T, k = synthetic(0.3)
-    assert Noise(scale * logits, k, None, T).estimate == pytest.approx(0.3, abs=0.03)
+    assert TransitionEstimate(scale * logits, k, None, T).noise_level == pytest.approx(
+        0.3, abs=0.03
+    )
 
 
 def test_the_interval_covers_as_often_as_it_says():
     covered = 0
     for seed in range(100):
         logits, T, k = synthetic(0.3, seed, n=500)
-        low, high = Noise(logits, k, None, T).interval()
+        low, high = TransitionEstimate(logits, k, None, T).noise_interval()
         covered += low <= 0.3 <= high
     assert 0.88 <= covered / 100 <= 1
 
@@ -81,7 +84,7 @@ def test_weights_that_differ_make_the_interval_wider():
     for seed in range(60):
         logits, T, k = synthetic(0.3, seed, n=1000)
         weight = np.where(np.arange(1000) % 10 == 0, 10.0, 0.1)
-        low, high = Noise(logits, k, weight, T).interval()
+        low, high = TransitionEstimate(logits, k, weight, T).noise_interval()
         covered += low <= 0.3 <= high
     assert covered >= 50
 
@@ -89,9 +92,12 @@ def test_weights_that_differ_make_the_interval_wider():
 def test_labels_in_patterns_say_the_same_of_the_noise():
     logits, T, k = synthetic(0.3, n=3000)
     patterns = Patterns(np.zeros((K, K)), np.eye(K))
-    alone, in_patterns = Noise(logits, k, None, T), Noise(logits, k, None, T, patterns)
-    assert in_patterns.estimate == pytest.approx(alone.estimate, abs=1e-3)
-    assert in_patterns.interval() == pytest.approx(alone.interval(), abs=1e-3)
+    alone, in_patterns = (
+        TransitionEstimate(logits, k, None, T),
+        TransitionEstimate(logits, k, None, T, patterns),
+    )
+    assert in_patterns.noise_level == pytest.approx(alone.noise_level, abs=1e-3)
+    assert in_patterns.noise_interval() == pytest.approx(alone.noise_interval(), abs=1e-3)
 
 
 def net(**params):
@@ -105,10 +111,10 @@ def test_noise_is_found_where_T_allows_a_label_to_no_class():
     y = rng.integers(3, size=3000)
     y_comp = labels.draw(y, transition.with_uniform_noise(T, 0.3), rng)
     logits = 20.0 * np.eye(3)[y]
-    found = Noise(logits, y_comp, None, T)
-    low, high = found.interval()
+    found = TransitionEstimate(logits, y_comp, None, T)
+    low, high = found.noise_interval()
     assert low < 0.3 < high
-    assert 0.25 < found.estimate < 0.35
+    assert 0.25 < found.noise_level < 0.35
     assert np.isposinf(evaluate.scel_losses(logits, np.full(3000, 2), "p", T)).all()
 
 
@@ -145,7 +151,7 @@ def test_without_held_out_rows_the_level_is_learned_by_gradients(digits):
     clf = net(method="cpe-n", transition=T, validation_fraction=0, select="last")
     clf.fit(digits.X_train, y_comp)
     assert not hasattr(clf, "noise_interval_")
-    assert 0 < clf.noise_ < losses.FIRST_NOISE
+    assert 0 < clf.noise_ < transition_layer.FIRST_NOISE
     clf = net(method="cpe-n", transition=T).fit(digits.X_train, y_comp)
     assert hasattr(clf, "noise_interval_")
     clf.partial_fit(digits.X_train[:200], y_comp[:200])
@@ -154,25 +160,23 @@ def test_without_held_out_rows_the_level_is_learned_by_gradients(digits):
 
 def test_trust_in_T_is_worth_so_many_labels_of_each_class():
     T = transition.strong(K, random_state=0)
-    with np.errstate(divide="ignore"):
-        log_T = np.log(T)
-    method = losses.find("cpe-t")
+    method = methods.find("cpe-t")
     runs = [Run(method, trust=trust) for trust in (0.0, 30.0)]
-    objective = Objective(runs, log_T, torch.device("cpu"))
+    objective = objective_of(runs, T)
     rng = np.random.default_rng(0)
     k = torch.from_numpy(rng.integers(K, size=64))
     logits = torch.from_numpy(rng.normal(size=(2, 64, K))).float()
     logits[1] = logits[0]
     objective.observe(k, None, None)
-    first = objective.learned[1].softmax(-1).clone()
+    first = objective.transition.parameters[1].softmax(-1).clone()
     with torch.no_grad():
-        for own in objective.learned:
+        for own in objective.transition.parameters:
             own += torch.from_numpy(np.random.default_rng(1).normal(size=(K, K))).float()
     objective(logits, k, None)
-    W = objective.learned[1].clone().requires_grad_()
+    W = objective.transition.parameters[1].clone().requires_grad_()
     divergence = (first * (first.log() - W.log_softmax(-1))).sum()
     (expected,) = torch.autograd.grad(30 / 64 * divergence, W)
-    added = objective.learned[1].grad - objective.learned[0].grad
+    added = objective.transition.parameters[1].grad - objective.transition.parameters[0].grad
     np.testing.assert_allclose(added, expected, atol=1e-6)
 
 
@@ -193,9 +197,9 @@ def strayed(seed=0, n=20_000):
 def test_the_T_found_is_what_the_labels_and_those_that_trust_adds_expect_of_it(trust, weighted):
     logits, T, k, _ = strayed(n=2000)
     weight = np.random.default_rng(1).random(len(k)) * 2 if weighted else np.ones(len(k))
-    found = Noise(logits, k, weight if weighted else None, T)
-    first = transition.with_uniform_noise(T, max(found.estimate, 1e-3))
-    mine = found.transition(trust)
+    found = TransitionEstimate(logits, k, weight if weighted else None, T)
+    first = transition.with_uniform_noise(T, max(found.noise_level, 1e-3))
+    mine = found.matrix(trust)
 
     def loss(T, scale):
         q = np.exp(evaluate.log_softmax(scale * logits)) @ T
@@ -218,18 +222,21 @@ def test_the_T_found_is_what_the_labels_and_those_that_trust_adds_expect_of_it(t
 
 def test_little_trust_finds_another_T_and_endless_trust_only_noise():
     logits, T, k, true = strayed()
-    found = Noise(logits, k, None, T)
+    found = TransitionEstimate(logits, k, None, T)
     away = np.abs(T - true).sum(axis=1).mean()
-    assert np.abs(found.transition(10) - true).sum(axis=1).mean() < away / 5
-    noisy = transition.with_uniform_noise(T, found.estimate)
-    np.testing.assert_allclose(found.transition(1e9), noisy, atol=1e-5)
+    assert np.abs(found.matrix(10) - true).sum(axis=1).mean() < away / 5
+    noisy = transition.with_uniform_noise(T, found.noise_level)
+    np.testing.assert_allclose(found.matrix(1e9), noisy, atol=1e-5)
 
 
 def test_labels_in_patterns_say_the_same_of_T():
     logits, T, k, _ = strayed(n=3000)
     patterns = Patterns(np.zeros((K, K)), np.eye(K))
-    alone, in_patterns = Noise(logits, k, None, T), Noise(logits, k, None, T, patterns)
-    np.testing.assert_allclose(in_patterns.transition(30), alone.transition(30), atol=2e-3)
+    alone, in_patterns = (
+        TransitionEstimate(logits, k, None, T),
+        TransitionEstimate(logits, k, None, T, patterns),
+    )
+    np.testing.assert_allclose(in_patterns.matrix(30), alone.matrix(30), atol=2e-3)
 
 
 def test_two_labels_of_a_row_say_as_much_of_T_as_they_know():
@@ -240,7 +247,7 @@ def test_two_labels_of_a_row_say_as_much_of_T_as_they_know():
     both = labels.draw(y, true, rng), labels.draw(y, true, rng)
     counts = np.eye(K)[both[0]] + np.eye(K)[both[1]]
     patterns = Patterns(np.zeros((len(y), K)), counts)
-    found = Noise(sure, np.arange(len(y)), None, T, patterns).transition(1e-3)
+    found = TransitionEstimate(sure, np.arange(len(y)), None, T, patterns).matrix(1e-3)
     counted = np.stack([counts[y == c].mean(axis=0) / 2 for c in range(K)])
     np.testing.assert_allclose(found, counted, atol=0.01)
 
@@ -249,15 +256,17 @@ def test_each_half_of_the_labels_is_judged_under_the_T_of_the_other():
     logits, T, k, _ = strayed(n=2000)
     rows = np.repeat(np.arange(1000), 2)
     weight = np.random.default_rng(0).random(2000)
-    halves = Noise(logits, k, weight, T).elsewhere(rows, 30)
+    halves = TransitionEstimate(logits, k, weight, T).cross_fitted(rows, 30)
     parts = [(np.flatnonzero(rows % 2 == i), T_half) for i, T_half in enumerate(halves)]
     for part, T_elsewhere in parts:
         others = np.setdiff1d(np.arange(2000), part)
         assert not set(rows[part]) & set(rows[others])
-        alone = Noise(logits[others], k[others], weight[others], T).transition(30)
+        alone = TransitionEstimate(logits[others], k[others], weight[others], T).matrix(30)
         np.testing.assert_allclose(T_elsewhere, alone, atol=1e-9)
     outputs = evaluate.Outputs(logits, evaluate.Reading("p", "max", T), T)
-    values = evaluate.held_out(outputs, np.arange(2000), k, None, np.linalg.pinv(T), under=parts)
+    values = evaluate.held_out(
+        outputs, Samples(np.arange(2000), k), np.arange(2000), np.linalg.pinv(T), parts
+    )
     q = np.exp(evaluate.log_softmax(logits))
     expected = [-np.log((q[part] @ own)[np.arange(len(part)), k[part]]) for part, own in parts]
     assert values["scel"] == pytest.approx(np.concatenate(expected).mean())
@@ -266,10 +275,10 @@ def test_each_half_of_the_labels_is_judged_under_the_T_of_the_other():
 @pytest.mark.parametrize("n", [0, 1])
 def test_hardly_any_held_out_label_leaves_T_where_it_was_given(n):
     logits, T, k, _ = strayed(n=5)
-    found = Noise(logits[:n], k[:n], None, T)
-    away = np.abs(found.transition(100) - transition.with_uniform_noise(T, found.estimate))
+    found = TransitionEstimate(logits[:n], k[:n], None, T)
+    away = np.abs(found.matrix(100) - transition.with_uniform_noise(T, found.noise_level))
     assert away.max() < 0.02
-    assert len(found.elsewhere(np.arange(n), 100)) == 2
+    assert len(found.cross_fitted(np.arange(n), 100)) == 2
 
 
 def test_a_T_found_on_held_out_labels_is_what_is_trained_with(digits):
@@ -421,20 +430,20 @@ def test_noise_is_found_from_all_labels_of_a_row_together():
     training = Samples(rows, code.reshape(-1), None, patterns)
     together = Samples(held_out, code.reshape(-1)[held_out], None, patterns)
     row, k = np.nonzero(mask[held_out])
-    run = Run(losses.METHODS["cpe-n"], 0.01)
+    run = Run(methods.METHODS["cpe-n"], 0.01)
 
     def found(validation, jointly):
-        (record,) = population.grow(
+        (record,) = fitting.fit_runs(
             [run],
-            [evaluate.Reading("p", "max", T)],
+            ["max"],
             population.Data(X, training, validation, T, jointly=jointly),
+            fitting.Architecture((n_classes, n_classes)),
             Recipe(max_epochs=10),
             population.Selection("last"),
-            make=lambda mine: Dense((n_classes, n_classes), [run.seed for run in mine], seed=0),
-            width=n_classes,
-            seed=0,
+            order_seed=0,
+            mask_seed=0,
         )
-        return record.noise.estimate, record.history["scel"][-1]
+        return record.learned.noise_level, record.history["scel"][-1]
 
     one_by_one = Samples(held_out[row], k)
     noise, scel = found(one_by_one, together)
@@ -469,22 +478,22 @@ def test_epochs_that_had_another_T_are_not_among_the_best(digits):
     noisy = transition.with_uniform_noise(T, 0.5)
     y_comp = labels.draw(digits.y_train, noisy, random_state=0)
     rows = np.arange(len(y_comp))
-    record = population.grow(
-        [Run(losses.find("cpe-n"), 1e-3)],
-        [evaluate.Reading("p", "max", T)],
+    (record,) = fitting.fit_runs(
+        [Run(methods.find("cpe-n"), 1e-3)],
+        ["max"],
         population.Data(
             digits.X_train,
             Samples(rows[300:], y_comp[300:]),
             Samples(rows[:300], y_comp[:300]),
             T,
         ),
+        fitting.Architecture([64, 10]),
         Recipe(6, 100, 0.0, 0.0),
         population.Selection("best"),
-        make=lambda runs: Dense([64, 10], [0] * len(runs), seed=0),
-        width=10,
-        seed=0,
-    )[0]
-    assert record.judged_from == 3  # epochs 1 and 2 end before half of the steps
+        order_seed=0,
+        mask_seed=0,
+    )
+    assert record.comparable_from == 3  # epochs 1 and 2 end before half of the steps
     assert record.kept_epoch >= 3
     curves = {"scel": np.array([1.0, 1.1, 3.0, 2.0, 2.5])}
     assert networks.figures(curves, 3)["best-scel.epoch"] == 4

@@ -10,33 +10,17 @@ import numpy as np
 import pytest
 import torch
 
+from neural_helpers import CPU, log_of, module_of
 from ybar import labels, transition
-from ybar.neural import evaluate, losses, population
+from ybar.neural import evaluate, fitting, methods, population
 from ybar.neural.data import Rows
 from ybar.neural.evaluate import Reading, log_softmax
-from ybar.neural.models import Dense, Module
+from ybar.neural.loop import Recipe, Stack, one_thread, train
+from ybar.neural.methods import likelihoods
+from ybar.neural.networks import Dense, Module
 from ybar.neural.objective import Run
-from ybar.neural.train import Average, Recipe, Samples, Stack, one_thread, train
-
-CPU = torch.device("cpu")
-
-
-def log_of(T):
-    with np.errstate(divide="ignore"):
-        return np.log(T)
-
-
-def module_of(dense, run=0):
-    """Return torch's own layers with the weights of a run."""
-    layers = []
-    arrays = dense.weights(run)
-    for weight, bias in zip(arrays[::2], arrays[1::2], strict=True):
-        linear = torch.nn.Linear(*weight.shape[::-1])
-        with torch.no_grad():
-            linear.weight.copy_(torch.from_numpy(weight))
-            linear.bias.copy_(torch.from_numpy(bias))
-        layers += [linear, torch.nn.ReLU()]
-    return torch.nn.Sequential(*layers[:-1])
+from ybar.neural.optimiser import Average
+from ybar.neural.samples import Samples
 
 
 def plain_loop(module, X, samples, method, T, rate, recipe, seed):
@@ -72,17 +56,19 @@ def job(digits, strong_T):
     )
 
 
-def grown(job, runs, sizes=(64, 20, 10), recipe=None, how=None, n_jobs=1, watched=(), **dropout):
+def grown(
+    job, runs, sizes=(64, 20, 10), recipe=None, selection=None, n_jobs=1, watched=(), **dropout
+):
     X, training, held_out, T, _ = job
-    return population.grow(
+    return fitting.fit_runs(
         runs,
-        [Reading(run.method.estimates, run.method.decoder, T) for run in runs],
+        [run.method.decoder for run in runs],
         population.Data(X, training, held_out, T, watched),
+        fitting.Architecture(sizes, **dropout),
         recipe or Recipe(max_epochs=6, batch_size=100, weight_decay=1e-4),
-        how or population.Selection("last"),
-        make=lambda mine: Dense(sizes, [run.seed for run in mine], seed=5, **dropout),
-        width=sizes[1],
-        seed=2,
+        selection or population.Selection("last"),
+        order_seed=2,
+        mask_seed=5,
         n_jobs=n_jobs,
     )
 
@@ -96,7 +82,7 @@ def test_the_loop_takes_the_steps_of_the_plain_one(sizes, method, weighted, job)
         weight = np.random.default_rng(0).uniform(0.5, 1.5, len(training.rows))
         training = training._replace(weight=weight / weight.mean())
     recipe = Recipe(max_epochs=3, batch_size=110, weight_decay=1e-2)  # the last batch is smaller
-    dense, run = Dense(sizes, [7]), Run(losses.METHODS[method], 0.003)
+    dense, run = Dense(sizes, [7]), Run(methods.METHODS[method], 0.003)
     module = module_of(dense)
     stack = Stack(dense, [run], log_of(T), recipe)
     for _ in train(
@@ -125,7 +111,7 @@ def test_the_mean_of_the_weights_has_the_mean_of_what_belongs_to_them(job):
     X, training, _, T, _ = job
     recipe = Recipe(max_epochs=2, batch_size=50, weight_averaging=0.9)
     model = Module(Counting, 0, CPU)
-    stack = Stack(model, [Run(losses.METHODS["cpe-f"])], log_of(T), recipe)
+    stack = Stack(model, [Run(methods.METHODS["cpe-f"])], log_of(T), recipe)
     mean, n = 0.0, 0
     generator = np.random.default_rng(3)
     for epoch in train(stack, Rows(X, CPU), training, recipe, generator, threading.Event()):
@@ -142,7 +128,7 @@ def test_held_out_losses_have_the_weight_of_their_row():
     rows, k = np.array([3, 0, 0, 4, 1, 1]), np.array([0, 1, 2, 2, 0, 1])
     of_row = rng.random(5)
     outputs = evaluate.Outputs(logits, Reading("p", "max", T), T)
-    found = evaluate.held_out(outputs, rows, k, of_row[rows], np.linalg.inv(T))
+    found = evaluate.held_out(outputs, Samples(rows, k, of_row[rows]), rows, np.linalg.inv(T))
     q = np.exp(log_softmax(logits)) @ T
     expected = np.average(-np.log(q[rows, k]), weights=of_row[rows])
     assert found["scel"] == pytest.approx(expected)
@@ -191,33 +177,33 @@ def test_what_is_asked_of_outputs_again_is_not_found_again(monkeypatch):
 def test_a_noise_level_that_is_given_is_moved_by_nothing_else(job):
     X, training, _, T, _ = job
     recipe = Recipe(max_epochs=4, batch_size=20, weight_averaging=0.9)
-    runs = [Run(losses.METHODS["cpe-n"], rate) for rate in (0.01, 0.01)]
+    runs = [Run(methods.METHODS["cpe-n"], rate) for rate in (0.01, 0.01)]
     stack = Stack(Dense((64, 10), [0, 1]), runs, log_of(T), recipe)
     generator, given = np.random.default_rng(3), None
     for epoch in train(stack, Rows(X, CPU), training, recipe, generator, threading.Event()):
         for run, level in enumerate((0.3, 0.6)):
             expected = transition.with_uniform_noise(T, level)
             if given is not None:
-                np.testing.assert_allclose(stack.objective.transition(run), expected, atol=1e-6)
+                np.testing.assert_allclose(stack.transition.matrix(run), expected, atol=1e-6)
             elif epoch.epoch == 2:
-                assert np.abs(stack.objective.transition(run) - expected).max() > 0.01
-                stack.give(run, np.array([np.log(level / (1 - level))]))
+                assert np.abs(stack.transition.matrix(run) - expected).max() > 0.01
+                stack.fix_transition(run, np.array([np.log(level / (1 - level))]))
         given = True if epoch.epoch >= 2 else None
 
 
 def test_a_T_that_is_given_to_one_run_leaves_the_others_to_learn_theirs(job):
     X, training, _, T, _ = job
     recipe = Recipe(max_epochs=3, batch_size=20, weight_averaging=0.9)
-    runs = [Run(losses.METHODS["cpe-t"], 0.01, trust=trust) for trust in (0, 100)]
+    runs = [Run(methods.METHODS["cpe-t"], 0.01, trust=trust) for trust in (0, 100)]
     given = transition.with_uniform_noise(T, 0.4)
     found = []
     for both in (False, True):
         stack = Stack(Dense((64, 10), [0, 0]), runs, log_of(T), recipe)
         if both:
-            stack.give(1, np.log(given))
+            stack.fix_transition(1, np.log(given))
         generator = np.random.default_rng(3)
         for _ in train(stack, Rows(X, CPU), training, recipe, generator, threading.Event()):
-            found.append([stack.objective.transition(run) for run in (0, 1)])
+            found.append([stack.transition.matrix(run) for run in (0, 1)])
     np.testing.assert_allclose(found[-1][1], given, atol=1e-6)
     assert np.abs(found[-1][0] - T).max() > 0.01
     np.testing.assert_allclose(found[-1][0], found[2][0], atol=1e-5)
@@ -231,7 +217,7 @@ def test_a_module_goes_the_way_of_the_dense_network_that_it_is(job):
     module = Module(lambda: module_of(dense), 0, CPU)
     for model in (dense, module):
         model.set_weights(0, first)
-        stack = Stack(model, [Run(losses.METHODS["cpe-f"])], log_of(T), recipe)
+        stack = Stack(model, [Run(methods.METHODS["cpe-f"])], log_of(T), recipe)
         for _ in train(
             stack, Rows(X, CPU), training, recipe, np.random.default_rng(3), threading.Event()
         ):
@@ -301,7 +287,7 @@ METHODS = ["ure-ga", "scl-nl", "dm", "cpe-i", "cpe-f", "cpe-t", "cpe-n", "ure"]
 
 def test_a_member_of_a_population_goes_as_it_would_alone(job):
     runs = [
-        Run(losses.METHODS[name], rate, seed)
+        Run(methods.METHODS[name], rate, seed)
         for name in METHODS
         for rate in (1e-2, 1e-3)
         for seed in (0, 1)
@@ -322,7 +308,7 @@ def test_a_member_of_a_population_goes_as_it_would_alone(job):
 def test_at_the_end_members_have_the_accuracy_and_the_choice_of_runs_alone(job):
     X_test, y_test = job[4]
     recipe = Recipe(max_epochs=60, batch_size=100, weight_decay=1e-4)
-    runs = [Run(losses.METHODS["cpe-f"], rate) for rate in (1e-2, 1e-3, 1e-4)]
+    runs = [Run(methods.METHODS["cpe-f"], rate) for rate in (1e-2, 1e-3, 1e-4)]
 
     def accuracy(outputs, record):
         return {"accuracy": float(np.mean(outputs.classes("max") == y_test))}
@@ -337,7 +323,7 @@ def test_at_the_end_members_have_the_accuracy_and_the_choice_of_runs_alone(job):
 
 
 def test_runs_are_stacked_by_their_width_alone():
-    runs = [Run(losses.METHODS[m], rate) for m in METHODS[:6] for rate in (1e-3, 5e-4, 1e-4)] * 2
+    runs = [Run(methods.METHODS[m], rate) for m in METHODS[:6] for rate in (1e-3, 5e-4, 1e-4)] * 2
     stacks = population.stacks_of(runs, 20)
     assert [len(stack) for stack in stacks] == [18, 18]
     assert sorted(i for stack in stacks for i in stack) == list(range(36))
@@ -350,22 +336,22 @@ def test_runs_are_stacked_by_their_width_alone():
 
 def test_equal_methods_are_one_and_others_are_not_mixed_in(job):
     def mine(logits, y_comp, log_T):
-        return losses.forward(logits, y_comp, log_T)
+        return likelihoods.forward(logits, y_comp, log_T)
 
     rates = (0.01, 0.003)
-    runs = [Run(losses.METHODS["dm"]), *(Run(losses.find(mine), rate) for rate in rates)]
+    runs = [Run(methods.METHODS["dm"]), *(Run(methods.find(mine), rate) for rate in rates)]
     found = grown(job, runs)
     for run, record in zip(runs[1:], found[1:], strict=True):
-        (alone,) = grown(job, [Run(losses.METHODS["fwd"], run.learning_rate)])
+        (alone,) = grown(job, [Run(methods.METHODS["fwd"], run.learning_rate)])
         np.testing.assert_allclose(record.history["scel"], alone.history["scel"], rtol=1e-3)
 
 
 def test_one_run_that_fails_harms_no_other(job):
     def turns_nan(logits, y_comp, log_T):
-        return losses.forward(logits, y_comp, log_T) * np.nan
+        return likelihoods.forward(logits, y_comp, log_T) * np.nan
 
-    good = Run(losses.METHODS["cpe-f"])
-    failed, kept = grown(job, [Run(losses.Method(turns_nan)), good])
+    good = Run(methods.METHODS["cpe-f"])
+    failed, kept = grown(job, [Run(methods.Method(turns_nan)), good])
     (alone,) = grown(job, [good])
     assert failed.failed == (1, 1)
     assert not failed.weights
@@ -374,7 +360,7 @@ def test_one_run_that_fails_harms_no_other(job):
 
 
 def test_threads_share_the_stacks_and_give_the_same_bits(job):
-    runs = [Run(losses.METHODS["cpe-f"], rate) for rate in (1e-2, 1e-3, 1e-4)]
+    runs = [Run(methods.METHODS["cpe-f"], rate) for rate in (1e-2, 1e-3, 1e-4)]
     found = [grown(job, runs, sizes=(64, 300, 10), n_jobs=n_jobs) for n_jobs in (1, 2, 3)]
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
@@ -386,7 +372,7 @@ def test_an_error_on_a_thread_is_raised_and_ends_the_others(job):
     def fails(logits, y_comp, log_T):
         raise ZeroDivisionError("mine")
 
-    runs = [Run(losses.Method(fails)), Run(losses.METHODS["cpe-f"])]
+    runs = [Run(methods.Method(fails)), Run(methods.METHODS["cpe-f"])]
     with pytest.raises(ZeroDivisionError, match="mine"):
         grown(job, runs, sizes=(64, 300, 10), recipe=Recipe(max_epochs=10**6), n_jobs=2)
     assert threading.active_count() < 5
@@ -411,7 +397,7 @@ def test_uniform_T_makes_scl_and_forward_one_training(digits):
     job = (digits.X_train, Samples(rows, y_comp), Samples(rows[:200], y_comp[:200]), T, None)
     recipe = Recipe(max_epochs=25, batch_size=100, weight_decay=1e-4)
     fwd, scl, cpe = (
-        grown(job, [Run(losses.METHODS[name], 0.003)], recipe=recipe)[0]
+        grown(job, [Run(methods.METHODS[name], 0.003)], recipe=recipe)[0]
         for name in ("fwd", "scl-nl", "cpe-f")
     )
     assert all(map(np.array_equal, fwd.weights, cpe.weights))
@@ -455,25 +441,22 @@ def test_no_weight_becomes_subnormal(sizes, kind, job, monkeypatch):
     X[:, :20] = 0
     recipe = Recipe(max_epochs=3, batch_size=100, weight_decay=1e-4)
 
-    def make(mine):
-        dense = Dense(sizes, [run.seed for run in mine], seed=5)
-        weights = dense.weights(0)
-        weights[0][:, :20] *= 1e-36  # what many epochs of decay would leave
-        if kind == "module":
-            dense = Module(lambda: module_of(dense), 0, CPU)
-        dense.set_weights(0, weights)
-        return dense
+    dense = Dense(sizes, [0])
+    weights = dense.weights(0)
+    weights[0][:, :20] *= 1e-36  # what many epochs of decay would leave
+    network = (lambda: module_of(dense)) if kind == "module" else None
 
     def weights_after_training():
-        (record,) = population.grow(
-            [Run(losses.METHODS["cpe-f"], 1e-12)],
-            [Reading("p", "l1", T)],
+        (record,) = fitting.fit_runs(
+            [Run(methods.METHODS["cpe-f"], 1e-12)],
+            ["l1"],
             population.Data(X, training, held_out, T),
+            fitting.Architecture(sizes, network),
             recipe,
             population.Selection("last"),
-            make=make,
-            width=sizes[1],
-            seed=2,
+            order_seed=2,
+            mask_seed=5,
+            start=fitting.Start(weights, None),
         )
         return record.weights
 

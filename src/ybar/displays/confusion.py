@@ -12,7 +12,6 @@ from sklearn.base import is_classifier
 
 from .. import decode, labels, transition
 from ..metrics.losses import mean_and_error
-from ..metrics.scorers import labels_follow
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.typing import AnyArray, FloatArray, IntArray
@@ -201,7 +200,7 @@ class ConfusionDisplay:
         ConfusionDisplay
         """
         fitted, _ = last_step(classifier)
-        T, classes = labels_follow(fitted), fitted.classes_
+        T, classes = fitted.label_transition_, fitted.classes_
         return cls._estimated(y_comp, classifier.predict(X), T, classes).plot(ax)
 
     @classmethod

@@ -11,7 +11,6 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .. import labels
 from ..utils import checks
-from ..utils.typing import FloatArray
 from .losses import mean_and_error, scel_losses
 from .validation import ure_zero_one
 
@@ -31,15 +30,6 @@ def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
                 "CPEClassifier(estimator)"
             )
     return estimator, X
-
-
-def labels_follow(classifier: Any) -> FloatArray:
-    """Return the T that a classifier takes labels to be drawn from.
-
-    That is the one given, unless the classifier found another on labels held out ("cpe-n", and
-    "cpe-t" with trust).
-    """
-    return np.asarray(getattr(classifier, "_labels_follow", classifier.transition_))
 
 
 def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Any]:
@@ -110,8 +100,9 @@ def ure_scorer(
 ) -> float:
     """Return minus the URE of the error rate: a scorer as `scel_scorer`.
 
-    Labels are taken to follow the T that the classifier was given, or the one that it found on
-    labels held out ("cpe-n", and "cpe-t" with trust); those of `ybar.labels.Evidence` its own.
+    Labels are assumed to follow the classifier's ``label_transition_``: the T that `fit` was
+    passed, or a T estimated on held-out labels ("cpe-n", and "cpe-t" with trust). The labels of
+    `ybar.labels.Evidence` follow the T that the evidence has.
 
     Examples
     --------
@@ -125,7 +116,7 @@ def ure_scorer(
     """
     classifier, X, codes = _for_scoring(estimator, X, y)
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
-    T = labels_follow(classifier)
+    T = classifier.label_transition_
     if isinstance(y, labels.Evidence) and y.transition is not None and not _same(y, classifier):
         T = y.transition
     return -ure_zero_one(codes, predicted, T, sample_weight=sample_weight)

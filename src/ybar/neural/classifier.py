@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +17,14 @@ from ..utils.encoding import check_classes
 from ..utils.extras import require
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, Seed
-from . import evaluate, observed, settings
-from .base import Callback, NetBase
+from . import observed, settings
+from .base import NetBase
+from .methods import Method
+from .reporting import Callback
+from .samples import Samples
+
+if TYPE_CHECKING:
+    from .fitting import Start
 
 __all__ = ["ComplementaryNetClassifier"]
 
@@ -36,7 +40,7 @@ class ComplementaryNetClassifier(NetBase):
     ----------
     method : str or callable
         "ure", "ure-nn", "ure-ga", "fwd", "scl-nl", "scl-exp", "dm", "dm-unweighted", "cpe-i",
-        "cpe-f", "cpe-t", "cpe-n", a name given to `ybar.neural.losses.register`, or a callable of
+        "cpe-f", "cpe-t", "cpe-n", a name passed to `ybar.neural.methods.register`, or a callable of
         (logits, y_comp, log_T) that returns the loss of each row.
     hidden_layer_sizes : tuple of int
         Units of each hidden layer (ReLU); ``()`` is the linear model.
@@ -213,8 +217,8 @@ class ComplementaryNetClassifier(NetBase):
         """
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
-            go_on = bool(self.warm_start) and hasattr(self, "classes_")
-            checked, (record,) = self._train(X, y, sample_weight, [(rate, trust)], go_on=go_on)
+            warm = bool(self.warm_start) and hasattr(self, "classes_")
+            checked, (record,) = self._train(X, y, sample_weight, [(rate, trust)], warm=warm)
             self._keep(checked, record)
             for name in ("_stream", "_stream_kind"):
                 self.__dict__.pop(name, None)
@@ -247,60 +251,48 @@ class ComplementaryNetClassifier(NetBase):
         self
         """
         require("torch", "torch", type(self).__name__)
-        from . import losses, population, train
-        from .data import Rows
+        from . import fitting, population  # these import torch
         from .objective import Run
 
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
-            method = losses.find(self.method)
-            settings.check(self)
-            settings.check_trusts([trust], method, "transition_trust")
+            method = self._check_settings([trust])
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             checked = self._check_part(X, y, classes, sample_weight)
             observed.check(checked, method, begun=begun)
-            if method.inverts:
-                decode.inverse(checked.T, stacklevel=2)  # for its warning
             entropy = int(as_generator(self.random_state).integers(2**63))
             generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
-            recipe = replace(self._recipe(len(X)), max_epochs=1)
             runs = [Run(method, rate, first, trust)]
-            model = self._model(X, checked, runs, masks, settings.device(self.device))
-            with np.errstate(divide="ignore"):
-                stack = train.Stack(model, runs, np.log(checked.T), recipe)
-            kind = [method.learns or "", recipe.weight_averaging > 0]
-            start = self._start(checked, method) if begun else None
-            if start is not None and getattr(self, "_stream_kind", None) == kind:
-                stack.restore(self._stream)
-            elif start is not None:
-                stack.start(start["weights"], start["learned"])
-            reading = evaluate.Reading(
-                method.estimates, observed.decoder(checked, runs[0]), checked.T
-            )
-            record = population.Record(runs[0], reading)
-            for name, values in getattr(self, "history_", {}).items():
-                record.history[name].extend(values.tolist())
+            recipe = replace(self._recipe(len(X)), max_epochs=1)
             weight = checked.weights
             rows, k, patterns = observed.entries(checked, np.arange(len(X)), method)
-            samples = train.Samples(rows, k, None if weight is None else weight[rows], patterns)
-            how = population.Selection("last")
-            for epoch in train.train(
-                stack, Rows(X, model.device), samples, recipe, generator, threading.Event()
-            ):
-                finite = all(np.isfinite(array).all() for array in model.weights(0))
-                if epoch.failed or not finite:
-                    at = epoch.failed.get(0, epoch.batches)
-                    record.failed = (len(record.history["loss"]) + 1, at)
-                    break
-                values = dict.fromkeys(record.history, math.nan) | _LOSS_ONLY
-                loss = epoch.loss[0] / (1 if samples.weight is None else samples.weight.mean())
-                values |= {"loss": float(loss), "seconds": epoch.seconds}
-                record.take(len(record.history["loss"]) + 1, values, stack, 0, how)
+            samples = Samples(rows, k, None if weight is None else weight[rows], patterns)
+            kind = [method.learns or "", recipe.weight_averaging > 0]
+            (record,) = fitting.fit_runs(
+                runs,
+                [self._default_decoder(checked, runs[0])],
+                population.Data(X, samples, None, checked.T),
+                self._architecture(checked, settings.device(self.device)),
+                recipe,
+                population.Selection("last"),
+                order_seed=generator,
+                mask_seed=masks,
+                start=self._stream_start(checked, method, kind) if begun else None,
+                keep_state=True,
+            )
+            if samples.weight is not None and record.failed is None:
+                record.history["loss"][-1] /= float(samples.weight.mean())
             self._keep(checked, record)
-            self._stream, self._stream_kind = stack.state(), kind
+            self._stream, self._stream_kind = record.state, kind
         return self
+
+    def _stream_start(self, checked: Checked, method: Method, kind: list[Any]) -> Start:
+        """Return where the last call of `fit` or `partial_fit` ended."""
+        state = self._stream if getattr(self, "_stream_kind", None) == kind else None
+        history = {name: values.tolist() for name, values in self.history_.items()}
+        return replace(self._start(checked, method), state=state, history=history)
 
     def _rate_and_trust(self) -> tuple[float, float]:
         allowed = "a finite number of at least 0"
@@ -350,6 +342,3 @@ class ComplementaryNetClassifier(NetBase):
                 )
             T = self.transition_
         return Checked(codes, weights, names, T, evidence)
-
-
-_LOSS_ONLY = {"scel": math.nan, "ure": math.nan}

@@ -215,9 +215,9 @@ def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) 
     """Add what torch makes of the module, and return the IR version it needs."""
     torch = require("torch", "torch", "to_onnx of a network")
     require("onnxscript", "onnx", "to_onnx of a network")
-    from . import models
+    from .networks import Module  # imports torch
 
-    model = models.Module(classifier.network, 0, torch.device("cpu"))
+    model = Module(classifier.network, 0, torch.device("cpu"))
     model.set_weights(0, classifier.network_state_)
     # Two rows at least: of an example with one, torch takes N for the constant 1.
     x = torch.zeros((2, *rows.shape[1:]))

@@ -14,7 +14,8 @@ from ..decode import Method as Decoder
 from ..utils import checks
 from ..utils.typing import FloatArray, Seed
 from . import settings
-from .base import Callback, NetBase
+from .base import NetBase
+from .reporting import Callback
 
 __all__ = ["ComplementaryNetClassifierCV"]
 

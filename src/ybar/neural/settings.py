@@ -9,6 +9,7 @@ import numpy as np
 
 from ..utils import checks
 from ..utils.extras import require
+from . import methods
 
 
 def check(classifier: Any) -> None:
@@ -86,7 +87,6 @@ def device(name: Any) -> Any:
 
 def paper(method: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Return what the paper sets, but for the learning rate and what is given."""
-    by_scel = isinstance(method, str) and method.startswith("cpe")
     settings = {
         "weight_decay": 1e-4,
         "batch_size": 256,
@@ -95,6 +95,6 @@ def paper(method: Any, given: dict[str, Any]) -> dict[str, Any]:
         "input_dropout": 0.0,
         "weight_averaging": 0.0,
         "select": "last",
-        "criterion": "scel" if by_scel else "ure",
+        "criterion": methods.find(method).criterion,
     }
     return settings | given

@@ -16,6 +16,7 @@ from ..classifiers.cpe import CPEClassifier
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
 from ..metrics import losses
 from ..neural import ComplementaryNetClassifier
+from ..neural import methods as networks
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from .columns import Columns
@@ -23,10 +24,7 @@ from .files import DataError
 from .labels import ComplementaryLabels
 from .model import TableClassifier
 
-NETWORKS = (
-    *("cpe-f", "cpe-n", "cpe-t", "cpe-i", "fwd", "scl-nl", "scl-exp", "dm", "dm-unweighted"),
-    *("ure", "ure-nn", "ure-ga"),
-)
+NETWORKS = tuple(networks.METHODS)
 METHODS = ("auto", "logistic", "knn", "boosting", *NETWORKS)
 AUTO = ("logistic", "knn", "boosting", "cpe-f", "cpe-n")
 
@@ -176,7 +174,7 @@ def _judge(found: Tried, model: TableClassifier, rows: Any, mask: BoolArray) -> 
     found.scel, found.scel_std_error = mean_and_error(found.losses, mask)
     at = {name: i for i, name in enumerate(model.classes_.tolist())}
     predicted = np.array([at[name] for name in model.predict(rows).tolist()])
-    T = model.labels_follow_
+    T = model.label_transition_
     if not transition.is_singular(T):
         found.error, found.error_std_error = error_rate(mask, predicted, T)
 

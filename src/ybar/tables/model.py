@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics.scorers import labels_follow
 from ..utils.typing import AnyArray, FloatArray
 from . import files
 from .columns import Columns, as_features, transformer
@@ -59,9 +58,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.pipeline_[-1].transition_)
 
     @property
-    def labels_follow_(self) -> FloatArray:
-        """The transition matrix that labels follow: the one it was told, or found in its place."""
-        return labels_follow(self.pipeline_[-1])
+    def label_transition_(self) -> FloatArray:
+        """The transition matrix that labels are assumed to follow, passed in or estimated."""
+        return np.asarray(self.pipeline_[-1].label_transition_)
 
     @property
     def as_text(self) -> list[str]:

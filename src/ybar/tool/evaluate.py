@@ -102,7 +102,7 @@ def by_complementary(
         "scel_std_error": scel_error,
         "scel_of_the_best_constant_guess": constant,
     }
-    T = model.labels_follow_
+    T = model.label_transition_
     if transition.is_singular(T):
         return found
     at = {name: i for i, name in enumerate(model.classes_.tolist())}
