@@ -66,7 +66,6 @@ class Job:
         """Train runs with the paper's settings, held-out labels evaluated after each epoch."""
         return fitting.fit_runs(
             runs,
-            [run.method.decoder for run in runs],
             population.Data(self.mnist.X_train, self.training, self.held_out, self.T, watched),
             fitting.Architecture(sizes),
             loop.Recipe(n_epochs, BATCH, weight_decay=1e-4),

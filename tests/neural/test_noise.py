@@ -435,7 +435,6 @@ def test_noise_is_found_from_all_labels_of_a_row_together():
     def found(validation, jointly):
         (record,) = fitting.fit_runs(
             [run],
-            ["max"],
             population.Data(X, training, validation, T, jointly=jointly),
             fitting.Architecture((n_classes, n_classes)),
             Recipe(max_epochs=10),
@@ -480,7 +479,6 @@ def test_epochs_that_had_another_T_are_not_among_the_best(digits):
     rows = np.arange(len(y_comp))
     (record,) = fitting.fit_runs(
         [Run(methods.find("cpe-n"), 1e-3)],
-        ["max"],
         population.Data(
             digits.X_train,
             Samples(rows[300:], y_comp[300:]),

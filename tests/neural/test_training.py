@@ -62,7 +62,6 @@ def grown(
     X, training, held_out, T, _ = job
     return fitting.fit_runs(
         runs,
-        [run.method.decoder for run in runs],
         population.Data(X, training, held_out, T, watched),
         fitting.Architecture(sizes, **dropout),
         recipe or Recipe(max_epochs=6, batch_size=100, weight_decay=1e-4),
@@ -449,7 +448,6 @@ def test_no_weight_becomes_subnormal(sizes, kind, job, monkeypatch):
     def weights_after_training():
         (record,) = fitting.fit_runs(
             [Run(methods.METHODS["cpe-f"], 1e-12)],
-            ["l1"],
             population.Data(X, training, held_out, T),
             fitting.Architecture(sizes, network),
             recipe,

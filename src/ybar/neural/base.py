@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,11 @@ class NetBase(ComplementaryClassifier):
     history_: dict[str, FloatArray]
     best_epoch_: int
     n_epochs_: int
+
+    def _store_parameters(self, arguments: dict[str, Any]) -> None:
+        """Store the parameters of ``__init__``, which passes its ``locals()``."""
+        for name in self._get_param_names():
+            setattr(self, name, arguments[name])
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
@@ -199,7 +205,6 @@ class NetBase(ComplementaryClassifier):
         """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
         require("torch", "torch", type(self).__name__)
         from . import fitting, population  # these import torch
-        from .objective import Run
 
         method = self._check_settings([trust for _, trust in candidates])
         device = settings.device(self.device)
@@ -210,9 +215,11 @@ class NetBase(ComplementaryClassifier):
         generator = as_generator(self.random_state)
         training, validation, jointly = self._split(checked, method, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
-        runs = [Run(method, rate, first, trust) for rate, trust in candidates]
+        runs = [self._run(checked, method, first, *candidate) for candidate in candidates]
         recipe = self._recipe(len(training.rows))
-        last_only = validation is None
+        selection = population.Selection(self.select, self.criterion, self.patience)
+        if validation is None:
+            selection = population.Selection("last")
         with reports(
             list(self.callbacks or ()),
             verbose=self.verbose,
@@ -222,13 +229,10 @@ class NetBase(ComplementaryClassifier):
             try:
                 records = fitting.fit_runs(
                     runs,
-                    self._decoders(checked, runs),
                     population.Data(X, training, validation, checked.T, jointly=jointly),
                     self._architecture(checked, device),
                     recipe,
-                    population.Selection("last")
-                    if last_only
-                    else population.Selection(self.select, self.criterion, self.patience),
+                    selection,
                     order_seed=order,
                     mask_seed=masks,
                     n_jobs=n_jobs,
@@ -316,6 +320,15 @@ class NetBase(ComplementaryClassifier):
             self._sizes(checked), self.network, self.dropout, self.input_dropout, device
         )
 
+    def _run(
+        self, checked: Checked, method: methods.Method, seed: int, rate: float, trust: float
+    ) -> Run:
+        from .objective import Run  # imports torch
+
+        run = Run(method, rate, seed, trust)
+        decoder = self._default_decoder(checked, run) if self.decoder is None else self.decoder
+        return replace(run, decoder=decoder)
+
     def _default_decoder(self, checked: Checked, run: Run) -> Any:
         """Return the decoder of ``decoder=None``.
 
@@ -324,11 +337,6 @@ class NetBase(ComplementaryClassifier):
         """
         several = checked.evidence is not None
         return "max" if several or run.learns_held_out else run.method.decoder
-
-    def _decoders(self, checked: Checked, runs: Sequence[Run]) -> list[Any]:
-        if self.decoder is not None:
-            return [self.decoder] * len(runs)
-        return [self._default_decoder(checked, run) for run in runs]
 
     def _keep(self, checked: Checked, record: Record) -> None:
         """Set the fitted attributes from the record of the selected run."""

@@ -132,6 +132,9 @@ class ComplementaryNetClassifier(NetBase):
     True
     """
 
+    learning_rate: float
+    transition_trust: float
+    warm_start: bool
     _stream: list[AnyArray]
     _stream_kind: list[Any]
 
@@ -162,29 +165,7 @@ class ComplementaryNetClassifier(NetBase):
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
-        self.method = method
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.network = network
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.dropout = dropout
-        self.input_dropout = input_dropout
-        self.weight_averaging = weight_averaging
-        self.transition_trust = transition_trust
-        self.validation_fraction = validation_fraction
-        self.select = select
-        self.criterion = criterion
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+        self._store_parameters(locals())
 
     @classmethod
     def paper(cls, method: Any = "cpe-f", **params: Any) -> Self:
@@ -252,7 +233,6 @@ class ComplementaryNetClassifier(NetBase):
         """
         require("torch", "torch", type(self).__name__)
         from . import fitting, population  # these import torch
-        from .objective import Run
 
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
@@ -264,15 +244,13 @@ class ComplementaryNetClassifier(NetBase):
             entropy = int(as_generator(self.random_state).integers(2**63))
             generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
-            runs = [Run(method, rate, first, trust)]
             recipe = replace(self._recipe(len(X)), max_epochs=1)
             weight = checked.weights
             rows, k, patterns = observed.entries(checked, np.arange(len(X)), method)
             samples = Samples(rows, k, None if weight is None else weight[rows], patterns)
             kind = [method.learns or "", recipe.weight_averaging > 0]
             (record,) = fitting.fit_runs(
-                runs,
-                [self._default_decoder(checked, runs[0])],
+                [self._run(checked, method, first, rate, trust)],
                 population.Data(X, samples, None, checked.T),
                 self._architecture(checked, settings.device(self.device)),
                 recipe,

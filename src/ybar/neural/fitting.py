@@ -121,7 +121,6 @@ class Interrupted(KeyboardInterrupt):
 
 def fit_runs(
     runs: Sequence[Run],
-    decoders: Sequence[Any],
     data: Data,
     architecture: Architecture,
     recipe: Recipe,
@@ -139,8 +138,6 @@ def fit_runs(
     Parameters
     ----------
     runs : sequence of Run
-    decoders : sequence
-        The decoder with which each run is evaluated.
     data : Data
     architecture : Architecture
     recipe : Recipe
@@ -170,8 +167,8 @@ def fit_runs(
     else:  # URE is recorded, but nothing depends on it: no warning where T is singular
         inverse = pseudo_inverse(data.T)
     records = [
-        Record(run, Reading(run.method.estimates, decoder, data.T), index)
-        for index, (run, decoder) in enumerate(zip(runs, decoders, strict=True))
+        Record(run, Reading(run.method.estimates, run.decoder, data.T), index)
+        for index, run in enumerate(runs)
     ]
     stop, lock = threading.Event(), threading.Lock()
 
@@ -183,26 +180,18 @@ def fit_runs(
     for members in stacks_of(runs, architecture.width):
         of_stack = [runs[i] for i in members]
         stack = Stack(architecture.build(of_stack, mask_seed, data.X), of_stack, log_T, recipe)
+        of_stack_records = [records[i] for i in members]
         training = StackTraining(
-            stack,
-            [records[i] for i in members],
-            data,
-            recipe,
-            selection,
-            inverse,
-            report_alone,
+            stack, of_stack_records, data, recipe, selection, inverse, report_alone
         )
         if start is None:
             training.fix_first_transitions()
         else:
             _continue(stack, training.records, start)
         trainings.append(training)
+    epochs = [each.epochs(np.random.default_rng(order_seed), stop) for each in trainings]
     try:
-        train_in_turns(
-            [each.epochs(np.random.default_rng(order_seed), stop) for each in trainings],
-            n_jobs,
-            stop,
-        )
+        train_in_turns(epochs, n_jobs, stop)
     except KeyboardInterrupt:
         raise Interrupted(records) from None
     if keep_state:

@@ -26,6 +26,8 @@ class Run:
     seed: Any = 0
     trust: float = 0.0
     """How many labels of each class the T that training is passed counts for as a prior."""
+    decoder: Any = "max"
+    """The decoder with which the run is evaluated."""
 
     @property
     def learns_held_out(self) -> bool:
@@ -202,7 +204,8 @@ class Objective:
             if weight is not None:
                 counts *= weight.unsqueeze(-1)
             for learner, place in learning:
-                learner.add_gradient(r[place] @ counts, self.log_T, len(y_comp), self.n_labels)
+                at_T = learner.how.gradient(learner.parameters, self.log_T, r[place] @ counts)
+                learner.set_gradient(at_T, len(y_comp), self.n_labels)
         return _weighted_sum(loss, gradient, weight)
 
     def _columns(self, part: LikelihoodPart, y_comp: Tensor) -> Tensor:

@@ -68,6 +68,9 @@ patience, device, random_state, verbose, callbacks :
     0.01
     """
 
+    learning_rates: ArrayLike | None
+    transition_trusts: ArrayLike | None
+    n_jobs: int | None
     cv_results_: dict[str, Any]
     best_params_: dict[str, float]
     best_index_: int
@@ -103,29 +106,7 @@ patience, device, random_state, verbose, callbacks :
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
-        self.method = method
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.learning_rates = learning_rates
-        self.transition_trusts = transition_trusts
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.network = network
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.dropout = dropout
-        self.input_dropout = input_dropout
-        self.weight_averaging = weight_averaging
-        self.validation_fraction = validation_fraction
-        self.select = select
-        self.criterion = criterion
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callbacks = callbacks
+        self._store_parameters(locals())
 
     @classmethod
     def paper(cls, method: Any = "cpe-f", **params: Any) -> Self:

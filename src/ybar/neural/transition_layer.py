@@ -126,11 +126,6 @@ class Learner:
         """Return log T of each run as it is now."""
         return self.how.log_matrix(self.parameters, log_T)
 
-    def add_gradient(self, at_matrices: Tensor, log_T: Tensor, n_rows: int, n_labels: int) -> None:
-        """Set the gradient from that of a batch's sum of losses at `log_matrices`."""
-        at_parameters = self.how.gradient(self.parameters, log_T, at_matrices)
-        self.set_gradient(at_parameters, n_rows, n_labels)
-
     def set_gradient(self, summed: Tensor, n_rows: int, n_labels: int) -> None:
         """Set the gradient from that of a batch's sum of losses, and add that of the prior.
 

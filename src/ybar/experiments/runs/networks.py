@@ -38,7 +38,6 @@ def networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
             Run(method, float(training.learning_rate or 0), seed=job.trial)
             for method, training in zip(chosen, job.trainings, strict=True)
         ],
-        ["max"] * len(chosen),
         _data(data, trial, T, y_comp, decoders),
         fitting.Architecture(
             [data.X_train.shape[1], *base.hidden_layer_sizes, len(T)],

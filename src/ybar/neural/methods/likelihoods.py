@@ -6,6 +6,7 @@ these methods are evaluated together, by `gradient`.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -69,33 +70,21 @@ def _identity_like(log_T: Tensor) -> Tensor:
     return log_T.new_zeros(log_T.shape[-2:]).fill_diagonal_(1)
 
 
+_forward = functools.partial(Method, forward, family="likelihood", likelihood=transition_itself)
 METHODS = {
-    "fwd": Method(
-        forward, "Fwd", criterion="ure", family="likelihood", likelihood=transition_itself
-    ),
+    "fwd": _forward("Fwd", criterion="ure"),
     "scl-nl": Method(
-        surrogate_log, "SCL", criterion="ure", family="surrogate", likelihood=all_but_label
+        surrogate_log, "SCL", family="surrogate", criterion="ure", likelihood=all_but_label
     ),
     "cpe-i": Method(
         complementary,
         "CPE-I",
+        family="likelihood",
         estimates="q",
         decoder="l1",
-        family="likelihood",
         likelihood=identity,
     ),
-    "cpe-f": Method(
-        forward, "CPE-F", decoder="l1", family="likelihood", likelihood=transition_itself
-    ),
-    "cpe-t": Method(
-        forward,
-        "CPE-T",
-        decoder="l1",
-        family="likelihood",
-        learns="free",
-        likelihood=transition_itself,
-    ),
-    "cpe-n": Method(
-        forward, "CPE-N", family="likelihood", learns="noise", likelihood=transition_itself
-    ),
+    "cpe-f": _forward("CPE-F", decoder="l1"),
+    "cpe-t": _forward("CPE-T", decoder="l1", learns="free"),
+    "cpe-n": _forward("CPE-N", learns="noise"),
 }

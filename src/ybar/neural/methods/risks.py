@@ -112,22 +112,9 @@ def _risk_gradient(p: Tensor, c: Tensor) -> Tensor:
     return c.sum(-2, keepdim=True) * p - c
 
 
+_risk = functools.partial(Method, family="risk", criterion="ure")
 METHODS = {
-    "ure": Method(unbiased, "URE", criterion="ure", family="risk", gradient=unbiased_gradient),
-    "ure-nn": Method(
-        non_negative,
-        "URE-NN",
-        criterion="ure",
-        family="risk",
-        whole_batch=True,
-        gradient=non_negative_gradient,
-    ),
-    "ure-ga": Method(
-        gradient_ascent,
-        "URE-GA",
-        criterion="ure",
-        family="risk",
-        whole_batch=True,
-        gradient=gradient_ascent_gradient,
-    ),
+    "ure": _risk(unbiased, "URE", gradient=unbiased_gradient),
+    "ure-nn": _risk(non_negative, "URE-NN", gradient=non_negative_gradient, whole_batch=True),
+    "ure-ga": _risk(gradient_ascent, "URE-GA", gradient=gradient_ascent_gradient, whole_batch=True),
 }

@@ -5,6 +5,7 @@ e is the unit vector of ȳ, and p = softmax(g).
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from .arrays import at_label, classes_first, label_index
@@ -75,26 +76,11 @@ def _through_r(p: Tensor, at_r: Tensor) -> Tensor:
     return p * ((p * at_r).sum(-2, keepdim=True) - at_r)
 
 
+_surrogate = functools.partial(Method, family="surrogate", criterion="ure")
 METHODS = {
-    "scl-exp": Method(
-        exponential,
-        "SCL-EXP",
-        criterion="ure",
-        family="surrogate",
-        gradient=exponential_gradient,
-    ),
-    "dm": Method(
-        discriminative,
-        "DM",
-        criterion="ure",
-        family="surrogate",
-        gradient=discriminative_gradient,
-    ),
-    "dm-unweighted": Method(
-        discriminative_unweighted,
-        "DM (unweighted)",
-        criterion="ure",
-        family="surrogate",
-        gradient=discriminative_unweighted_gradient,
+    "scl-exp": _surrogate(exponential, "SCL-EXP", gradient=exponential_gradient),
+    "dm": _surrogate(discriminative, "DM", gradient=discriminative_gradient),
+    "dm-unweighted": _surrogate(
+        discriminative_unweighted, "DM (unweighted)", gradient=discriminative_unweighted_gradient
     ),
 }
