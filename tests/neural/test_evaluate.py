@@ -76,7 +76,7 @@ def test_log_softmax_and_rows_are_exact():
     np.testing.assert_allclose(log_softmax(logits)[1], -np.log(3))
     pixels = np.arange(12, dtype=np.uint8).reshape(4, 3)
     rows = Rows(pixels, CPU)
-    np.testing.assert_allclose(rows.take(np.array([2, 0])), pixels[[2, 0]] / 255, rtol=1e-6)
+    np.testing.assert_allclose(rows.fetch(np.array([2, 0])), pixels[[2, 0]] / 255, rtol=1e-6)
     blocks = [(place, block.clone()) for place, block in rows.blocks(np.arange(4), size=3)]
     assert [place for place, _ in blocks] == [slice(0, 3), slice(3, 4)]
     np.testing.assert_allclose(blocks[1][1], pixels[3:] / 255, rtol=1e-6)

@@ -91,9 +91,9 @@ def test_rows_in_another_order_in_memory_are_not_copied_for_each_batch(strong):
     wide[:, ::2] = X
     for other in (np.asfortranarray(X), wide[:, ::2], pd.DataFrame(X)):
         assert same_bits(net(transition=T).fit(other, y_comp), expected)
-    Rows(np.asfortranarray(X).view(Watched), torch.device("cpu")).take(np.arange(5))
+    Rows(np.asfortranarray(X).view(Watched), torch.device("cpu")).fetch(np.arange(5))
     assert not tracked
-    Rows(X.view(Watched), torch.device("cpu")).take(np.arange(5))
+    Rows(X.view(Watched), torch.device("cpu")).fetch(np.arange(5))
     assert tracked
 
 

@@ -102,10 +102,10 @@ def test_going_on_with_another_network_is_refused_in_one_line(change, first, str
     getattr(clf, first)(X, y_comp)
     clf.set_params(**change)
     if "classes" not in change or first == "fit":
-        with pytest.raises(ValueError, match="must go on with the same network"):
+        with pytest.raises(ValueError, match="must continue with the same network"):
             clf.fit(X, y_comp)
     if "classes" not in change:
-        with pytest.raises(ValueError, match="must go on with the same network"):
+        with pytest.raises(ValueError, match="must continue with the same network"):
             clf.partial_fit(X, y_comp)
 
 

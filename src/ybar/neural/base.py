@@ -82,7 +82,7 @@ class NetBase(ComplementaryClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), or what `fit` took
+        X : array-like of shape (N, n_features), or as in `fit`
 
         Returns
         -------
@@ -96,7 +96,7 @@ class NetBase(ComplementaryClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), or what `fit` took
+        X : array-like of shape (N, n_features), or as in `fit`
 
         Returns
         -------
@@ -106,13 +106,13 @@ class NetBase(ComplementaryClassifier):
         return self.classes_[self._reading().classes(logits, self.learned_transition_)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return ordinary-class probabilities: the network's own p, if its method has one.
+        """Return ordinary-class probabilities: the network's p, if its method estimates p.
 
-        ``cpe-i`` estimates q only; its p are those of `ybar.decode.class_probabilities`.
+        ``cpe-i`` estimates q; its p are those of `ybar.decode.class_probabilities`.
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), or what `fit` took
+        X : array-like of shape (N, n_features), or as in `fit`
 
         Returns
         -------
@@ -125,8 +125,8 @@ class NetBase(ComplementaryClassifier):
     def label_transition_(self) -> FloatArray:
         """The T that labels are assumed to follow.
 
-        It is the T that `fit` was passed, unless another was estimated on held-out labels
-        ("cpe-n", and "cpe-t" with `transition_trust`).
+        It is the T that `fit` was passed, unless T was estimated on held-out labels ("cpe-n", and
+        "cpe-t" with `transition_trust`).
         """
         estimated = self._transition_state["estimated"]
         return self.learned_transition_ if estimated else self.transition_
@@ -269,7 +269,7 @@ class NetBase(ComplementaryClassifier):
         expected = [] if self.network is not None else list(pairwise(self._sizes(checked)))
         if not same_classes or shapes != expected:
             raise ValueError(
-                "warm_start and partial_fit must go on with the same network, features and "
+                "warm_start and partial_fit must continue with the same network, features and "
                 f"classes as the last fit: layers {shapes} and classes "
                 f"{checks.shown(self.classes_.tolist())}; got layers {expected} and classes "
                 f"{checks.shown(checked.classes.tolist())}. Fit a clone instead"
@@ -284,7 +284,7 @@ class NetBase(ComplementaryClassifier):
         if self.validation_fraction == 0:
             if self.select == "best" or self.patience is not None:
                 raise ValueError(
-                    "validation_fraction must be above 0 to select the best epoch or to have "
+                    "validation_fraction must be above 0 to select the best epoch or to use "
                     "patience; got 0. Hold some rows out, or set select='last' and patience=None"
                 )
             return observed.samples(checked, np.arange(len(checked.codes)), method), None, None

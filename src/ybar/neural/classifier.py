@@ -32,9 +32,9 @@ __all__ = ["ComplementaryNetClassifier"]
 class ComplementaryNetClassifier(NetBase):
     """Learn a linear model or a network from complementary labels, by any method of the paper.
 
-    Adam trains on mini-batches; a tenth of the rows, with their complementary labels, is held out,
-    and the epoch of the lowest SCEL on it is kept. The defaults were chosen for accuracy without
-    tuning; `paper` has the paper's own settings.
+    Adam trains on mini-batches. A tenth of the rows is held out with its complementary labels, and
+    the epoch with the lowest SCEL on them is kept. The defaults were chosen for accuracy without
+    tuning; `paper` returns the paper's settings.
 
     Parameters
     ----------
@@ -47,42 +47,42 @@ class ComplementaryNetClassifier(NetBase):
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {None, "l1", "l2", "max", "likelihood"} or callable
-        None is the method's own: "l1" for "cpe-i", "cpe-f" and "cpe-t", for the others "max", the
-        class of the largest p; "max" also with `transition_trust` and where y is evidence of other
-        kinds than complementary labels.
+        None is the method's default: "l1" for "cpe-i", "cpe-f" and "cpe-t", and "max", the class
+        with the largest p, for the others. With `transition_trust`, and where y is evidence of
+        several kinds, the default is "max" too.
     classes : array-like of shape (K,), optional
-        All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        All classes, in the order of the rows of T; by default the sorted values of y. Required if
+        some class never occurs as a complementary label.
     network : callable, optional
-        Builds a ``torch.nn.Module`` that turns a float32 batch into logits (N, K), instead of
-        `hidden_layer_sizes` and the two dropouts. Then X may have more than two dimensions.
+        Builds a ``torch.nn.Module`` that maps a float32 batch to logits (N, K), in place of
+        `hidden_layer_sizes` and the two dropouts. X may then have more than two dimensions.
     learning_rate, weight_decay : float
         Of Adam; the decay is its L2 penalty, as in PyTorch.
     batch_size : int
     max_epochs : int, optional
-        By default 40, and more for small data: at least 2,000 steps, at most 400 epochs.
+        By default 40, and for small data as many as make 2,000 steps, up to 400.
     dropout, input_dropout : float
         Shares of hidden units, and of features, dropped at random in training.
     weight_averaging : float
-        Decay of a running mean of the weights, which is what is evaluated and kept; 0 for none.
+        Decay of a running mean of the weights, which is evaluated and kept; 0 for none.
     transition_trust : float
-        For "cpe-t": how many labels of each class the T given counts for, with as much noise in it
-        as there is, against the held-out ones that T is then found on. 0 is the paper's: gradients
-        learn T, and the one given only says where to start.
+        For "cpe-t". With a positive value, T is re-estimated on the held-out labels after every
+        epoch, and `transition` with the estimated noise is a prior worth so many labels per class.
+        With 0, as in the paper, gradients learn T, and `transition` is only its start.
     validation_fraction : float
-        Share of rows held out. 0 needs ``select="last"``.
+        Share of rows held out; 0 requires ``select="last"``.
     select : {"best", "last"}
         Which epoch is kept.
     criterion : {"scel", "ure"}
-        What "best" means, on the held-out complementary labels.
+        The validation loss, on the held-out complementary labels.
     patience : int, optional
-        Stop after so many epochs without a better one.
+        Stop after so many epochs without improvement.
     device : {"auto", "cpu", "cuda", "mps"}
-        "auto" takes CUDA's where there is one, else the CPU. "mps" has not been tried.
+        "auto" is CUDA if available, else the CPU. "mps" has not been tested.
     random_state : int, Generator, RandomState or None
-        Same seed, same bits, on a CPU: a run uses one thread.
+        The same seed gives the same bits on a CPU.
     warm_start : bool
-        Whether `fit` goes on from the weights of the last one.
+        Whether `fit` continues from the weights of the last fit.
     verbose : bool
         Whether to show a progress bar (with rich).
     callbacks : list of callable, optional
@@ -96,28 +96,30 @@ class ComplementaryNetClassifier(NetBase):
     coefs_, intercepts_ : lists of ndarray
         Weights (inputs, outputs) and biases of each layer. Predicting needs numpy only.
     network_state_ : list of ndarray
-        The state of a `network` instead.
+        The state of the `network`, in place of the two.
     history_ : dict of ndarray
-        Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors; URE
-        under the T given, or the one found on held-out labels), ``seconds``. Plot it with
-        `ybar.displays.TrainingCurveDisplay`.
+        Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors, under
+        ``label_transition_``), ``seconds``. `ybar.displays.TrainingCurveDisplay` plots it.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
     learned_transition_ : ndarray of shape (K, K)
-        T as "cpe-t" and "cpe-n" learned it; that given for the others.
+        T as "cpe-t" and "cpe-n" learned it; `transition` for the others.
+    label_transition_ : ndarray of shape (K, K)
+        The T that labels are assumed to follow: ``learned_transition_`` if it was estimated on
+        held-out labels ("cpe-n", and "cpe-t" with `transition_trust`), otherwise `transition`.
     noise_, noise_interval_ : float, tuple of float
-        Of "cpe-n": the noise level λ, and its 95% interval, as the held-out labels show them given
-        the network's p at the temperature that suits them best. The network goes on with this λ
-        after 1,000 steps, or half of them if there are fewer than 2,000; only epochs from there on
-        can be the best one. Where nothing is held out, λ as it was learned, without an interval.
+        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels
+        together with a temperature of the network's p. The network trains with this λ after 1,000
+        steps, or after half of its steps if there are fewer than 2,000; only later epochs can be
+        the best one. Without held-out rows, gradients learn λ, and there is no interval.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
     Notes
     -----
-    uint8 X is taken for images and scaled to [0, 1] as it is read; other numbers are taken as they
-    are, so put a ``StandardScaler`` before. Arrays may be memory maps: batches are read as they
-    are needed, and X is never copied whole.
+    uint8 X is assumed to be images and scaled to [0, 1] as it is read. Other numbers are not
+    scaled: put a ``StandardScaler`` in front. Arrays may be memory maps: batches are read when they
+    are needed, and X is never copied as a whole.
 
     Examples
     --------
@@ -169,11 +171,11 @@ class ComplementaryNetClassifier(NetBase):
 
     @classmethod
     def paper(cls, method: Any = "cpe-f", **params: Any) -> Self:
-        """Return a classifier with the paper's settings, but for what is given.
+        """Return a classifier with the paper's settings; `params` override them.
 
-        300 epochs of Adam with weight decay 1e-4, no dropout, no averaging, the last epoch; the
-        paper chooses the learning rate (`ComplementaryNetClassifierCV.paper`), by SCEL for CPE
-        and by URE for the others.
+        They are 300 epochs of Adam with weight decay 1e-4, no dropout, no averaging, and the last
+        epoch. `ComplementaryNetClassifierCV.paper` also selects the learning rate, by SCEL for
+        CPE and by URE for the other methods.
         """
         return cls(method, **settings.paper(method, params))
 
@@ -183,12 +185,12 @@ class ComplementaryNetClassifier(NetBase):
         Parameters
         ----------
         X : array-like of shape (N, n_features), memory map, or torch Dataset
-            Of a dataset's items that are tuples the first is taken. With `network`, arrays may
+            If a dataset's items are tuples, their first entry is used. With `network`, arrays may
             have more than two dimensions.
         y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
-            Complementary labels: classes the rows are said not to be. Several of a row are drawn
-            independently: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their common
-            likelihood, the other methods from each by itself. Those four also take
+            Complementary labels: classes that the rows are said not to be. Several labels of a row
+            are assumed independent: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their joint
+            likelihood, the other methods from each label separately. Those four also accept
             `ybar.labels.Evidence`: ordinary labels, sets and more.
         sample_weight : array-like of shape (N,), optional
 
@@ -212,20 +214,20 @@ class ComplementaryNetClassifier(NetBase):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from more rows: one pass over them, from where the last call ended.
+        """Train one epoch on more rows, continuing where the last call ended.
 
-        Adam's moments and the mean of the weights go on too. Nothing is held out: judge with
-        `score` on rows before they are learned. After `fit` it goes on from the fitted weights.
-        Callbacks are not called, and no progress is shown.
+        Adam's moments and the mean of the weights continue too. No row is held out: evaluate with
+        `score` on rows before you train on them. After `fit`, training continues from the fitted
+        weights. Callbacks are not called, and no progress is shown.
 
         Parameters
         ----------
         X : as in `fit`, one row or more
         y : as in `fit`
         classes : array-like of shape (K,), optional
-            All classes; needed at the first call unless the parameter ``classes`` names them.
+            All classes; required at the first call unless the parameter ``classes`` names them.
         sample_weight : array-like of shape (N,), optional
-            Relative to 1, which is a row's weight where none is given.
+            Relative to 1, the weight of a row by default.
 
         Returns
         -------
@@ -282,7 +284,7 @@ class ComplementaryNetClassifier(NetBase):
     def _check_part(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> Checked:
-        """Check what partial_fit takes: any number of rows, of classes known before."""
+        """Check the arguments of partial_fit: any number of rows, of classes known before."""
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         if classes is not None:
             named = check_classes(classes)
@@ -314,8 +316,8 @@ class ComplementaryNetClassifier(NetBase):
         if isinstance(y, labels.Evidence) and hasattr(self, "transition_"):
             if y.transition is not None and not np.allclose(T, self.transition_, 0, 1e-9):
                 raise ValueError(
-                    "the complementary labels in y must be drawn from the T of the calls before; "
-                    "got another one. Join evidence under several T with Evidence.concatenate, and "
+                    "y must hold complementary labels drawn from the T of the calls before; "
+                    "got another T. Join evidence under several T with Evidence.concatenate, and "
                     "fit to all of it"
                 )
             T = self.transition_

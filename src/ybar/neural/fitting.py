@@ -72,7 +72,7 @@ class Architecture:
                 device=self.device,
             )
         model = Module(self.network, runs[0].seed, self.device)
-        rows = Rows(X, self.device).take(np.arange(min(2, len(X))))
+        rows = Rows(X, self.device).fetch(np.arange(min(2, len(X))))
         try:
             with model.randomness():
                 n_outputs = model.forward(rows).shape[2]

@@ -63,5 +63,5 @@ def blocks(X: Any) -> Iterator[AnyArray]:
 
             from .data import Rows
 
-            block = Rows(X, torch.device("cpu")).take(rows).numpy()
+            block = Rows(X, torch.device("cpu")).fetch(rows).numpy()
         yield block.reshape(len(block), -1)

@@ -154,4 +154,4 @@ def test_facts_hold_for_the_methods_they_are_stated_of(fact, expected):
 def test_an_unknown_loss_is_evaluated_with_every_decoder_and_invents_no_facts():
     method = methods.find(squared)
     assert method.models_labels
-    assert not (method.loss_is_scel or method.takes_evidence or method.inverts)
+    assert not any([method.loss_is_scel, method.takes_evidence, method.inverts])

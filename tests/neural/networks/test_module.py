@@ -94,7 +94,7 @@ def test_a_module_may_have_parts_it_does_not_use(strong):
             lambda: torch.nn.Linear(64, 7),
             "network must return one output for each of the 10",
         ),
-        (lambda: torch.nn.Unflatten(1, (8, 8)), "network must give logits of shape"),
+        (lambda: torch.nn.Unflatten(1, (8, 8)), "network must return logits"),
         (lambda: torch.nn.Linear(63, 10), "network must take batches of the shape of X"),
         (lambda: "no module", "network must be a callable that returns a torch.nn.Module"),
         ("no callable", "network must be a callable that builds"),

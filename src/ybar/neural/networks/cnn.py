@@ -10,7 +10,7 @@ __all__ = ["Shift", "small_cnn"]
 
 
 class Shift(nn.Module):
-    """Move the images of a batch by up to `most` pixels each way, in training; fill in zeros.
+    """Shift the images of a batch by up to `most` pixels each way in training, padding with zeros.
 
     Examples
     --------
@@ -25,7 +25,7 @@ class Shift(nn.Module):
         self.most = most
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return the images, all moved by the same offset, which is drawn anew for each batch."""
+        """Return the images, all shifted by the same offset, which is drawn for each batch."""
         if not self.training or self.most == 0:
             return images
         down, right = torch.randint(2 * self.most + 1, (2,)).tolist()
@@ -45,7 +45,7 @@ def small_cnn(side: int = 28, n_classes: int = 10, *, shift: int = 2) -> nn.Modu
         Images are rows of side × side numbers.
     n_classes : int
     shift : int
-        Training images are moved by up to so many pixels each way: see `Shift`.
+        Training images are shifted by up to so many pixels each way; see `Shift`.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def small_cnn(side: int = 28, n_classes: int = 10, *, shift: int = 2) -> nn.Modu
         nn.Dropout(0.25),
         nn.Linear(128, n_classes),
     )
-    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a fifth faster
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # 20% faster
     return network
 
 

@@ -22,7 +22,7 @@ class Module:
     Parameters
     ----------
     build : callable
-        Makes the module; called with the seed in torch's generator, which is put back after.
+        Makes the module. It is called with torch's generator seeded; its state is restored after.
     seed : int
     """
 
@@ -54,7 +54,7 @@ class Module:
         return [t.detach().cpu().numpy().copy() for t in self.module.state_dict().values()]
 
     def set_weights(self, run: int, arrays: Sequence[AnyArray]) -> None:  # noqa: ARG002
-        """Put in what `weights` gave."""
+        """Restore `weights`."""
         tensors = {
             name: torch.from_numpy(array)
             for name, array in zip(self.module.state_dict(), arrays, strict=True)
@@ -68,7 +68,7 @@ class Module:
             logits = self.module(x)
         if logits.ndim != 2 or len(logits) != len(x):
             raise ValueError(
-                f"network must give logits of shape ({len(x)}, K) for {len(x)} rows; got "
+                f"network must return logits of shape ({len(x)}, K) for {len(x)} rows; got "
                 f"{tuple(logits.shape)}"
             )
         self.logits = logits
@@ -83,8 +83,8 @@ class Module:
 
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
-        """Lend torch's generator the module's own state, for its first weights and dropout."""
-        # torch has one generator for all threads: only one at a time may stand in for it.
+        """Put torch's generator in the state of this module, for its first weights and dropout."""
+        # torch has one generator for all threads: only one module at a time may use it.
         with _GENERATOR, torch.random.fork_rng():
             if self.state is None:
                 torch.manual_seed(self.seed)
@@ -94,5 +94,5 @@ class Module:
                     torch.cuda.set_rng_state(self.state[1], self.device)
             yield
             on_cuda = self.device.type == "cuda"
-            own = torch.cuda.get_rng_state(self.device) if on_cuda else torch.empty(0)
-            self.state = torch.get_rng_state(), own
+            of_device = torch.cuda.get_rng_state(self.device) if on_cuda else torch.empty(0)
+            self.state = torch.get_rng_state(), of_device
