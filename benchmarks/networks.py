@@ -19,16 +19,18 @@ from skorch import NeuralNet
 from torch.utils.data import DataLoader, TensorDataset
 
 from ybar import datasets, decode, labels, transition
-from ybar.neural import losses, population, train
+from ybar.neural import fitting, loop, methods, population
 from ybar.neural.data import Rows
-from ybar.neural.evaluate import Outputs, Reading
-from ybar.neural.models import Dense
+from ybar.neural.evaluate import Outputs
+from ybar.neural.methods import likelihoods
+from ybar.neural.networks import Dense
 from ybar.neural.objective import Run
+from ybar.neural.samples import Samples
 
 N_TRAINING, BATCH = 54_000, 256
 RATES = (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
 METHODS = ("ure-ga", "scl-nl", "dm", "cpe-i", "cpe-f", "cpe-t")
-CPE_F = losses.METHODS["cpe-f"]
+CPE_F = methods.METHODS["cpe-f"]
 MLP, LINEAR = (784, 500, 10), (784, 10)
 
 
@@ -41,17 +43,17 @@ class Job:
         y_comp = labels.draw(self.mnist.y_train, self.T, 0)
         rows = np.random.default_rng(0).permutation(len(y_comp))
         training, held_out = rows[:N_TRAINING], rows[N_TRAINING:]
-        self.training = train.Samples(training, y_comp[training])
-        self.held_out = train.Samples(held_out, y_comp[held_out])
+        self.training = Samples(training, y_comp[training])
+        self.held_out = Samples(held_out, y_comp[held_out])
 
-    def epochs(self, sizes: tuple[int, ...], n: int) -> Iterator[train.Epoch]:
+    def epochs(self, sizes: tuple[int, ...], n: int) -> Iterator[loop.Epoch]:
         """Train one run of `cpe-f` for n epochs, with nothing else around it."""
-        recipe = train.Recipe(n, BATCH, weight_decay=1e-4)
+        recipe = loop.Recipe(n, BATCH, weight_decay=1e-4)
         with np.errstate(divide="ignore"):
-            stack = train.Stack(Dense(sizes, [0]), [Run(CPE_F)], np.log(self.T), recipe)
+            stack = loop.Stack(Dense(sizes, [0]), [Run(CPE_F)], np.log(self.T), recipe)
         rows = Rows(self.mnist.X_train, torch.device("cpu"))
         generator = np.random.default_rng(0)
-        return train.train(stack, rows, self.training, recipe, generator, threading.Event())
+        return loop.train(stack, rows, self.training, recipe, generator, threading.Event())
 
     def grow(
         self,
@@ -62,15 +64,14 @@ class Job:
         watched: tuple[Any, ...] = (),
     ) -> list[population.Record]:
         """Train runs with the paper's settings, held-out labels evaluated after each epoch."""
-        return population.grow(
+        return fitting.fit_runs(
             runs,
-            [Reading(run.method.estimates, run.method.decoder, self.T) for run in runs],
             population.Data(self.mnist.X_train, self.training, self.held_out, self.T, watched),
-            train.Recipe(n_epochs, BATCH, weight_decay=1e-4),
+            fitting.Architecture(sizes),
+            loop.Recipe(n_epochs, BATCH, weight_decay=1e-4),
             population.Selection("last"),
-            make=lambda mine: Dense(sizes, [run.seed for run in mine]),
-            width=sizes[1],
-            seed=0,
+            order_seed=0,
+            mask_seed=0,
             n_jobs=n_jobs,
         )
 
@@ -153,7 +154,7 @@ class ForwardLoss(torch.nn.Module):
 
     def forward(self, logits: torch.Tensor, y_comp: torch.Tensor) -> torch.Tensor:
         """Return the mean over the batch."""
-        return losses.forward(logits, y_comp, self.log_T).mean()
+        return likelihoods.forward(logits, y_comp, self.log_T).mean()
 
 
 def loader_loop(job: Job, sizes: tuple[int, ...]) -> float:
@@ -185,7 +186,7 @@ def tensor_loop(job: Job, sizes: tuple[int, ...], method: str = "cpe-f") -> floa
     def epoch() -> None:
         for at in torch.randperm(N_TRAINING).split(BATCH):
             adam.zero_grad()
-            losses.METHODS[method].loss(net(X[at]), y_comp[at], log_T).mean().backward()
+            methods.METHODS[method].loss(net(X[at]), y_comp[at], log_T).mean().backward()
             adam.step()
 
     epoch()
@@ -293,7 +294,7 @@ def network_peer() -> dict[str, Any]:
 def population_linear() -> dict[str, Any]:
     """30 linear runs (5 rates × 6 methods) as a population against one by one."""
     job = Job()
-    runs = [Run(losses.METHODS[m], rate) for m in METHODS for rate in RATES]
+    runs = [Run(methods.METHODS[m], rate) for m in METHODS for rate in RATES]
     n_epochs = 3
 
     def one_by_one() -> None:
@@ -334,14 +335,14 @@ def population_mlp() -> dict[str, Any]:
         for run in runs:
             job.grow(MLP, [run], 2)
 
-    as_it_is = train.one_thread
+    as_it_is = loop.one_thread
     try:
         # Runs of ours keep to one thread: let these have both.
-        train.one_thread = population.one_thread = contextlib.nullcontext
+        loop.one_thread = population.one_thread = contextlib.nullcontext
         with threads(2):
             alone = min(timed(one_by_one) for _ in range(3))
     finally:
-        train.one_thread = population.one_thread = as_it_is
+        loop.one_thread = population.one_thread = as_it_is
     return {
         "what": "5 runs of 784-500-10 as a population on 2 threads against one by one on 2 threads",
         "seconds one by one": alone,

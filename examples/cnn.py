@@ -10,7 +10,7 @@ import functools
 import math
 
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
-from ybar.neural import cnn
+from ybar.neural import networks
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     T = transition.strong(n_classes, random_state=0)
     y_comp = labels.draw(y, T, random_state=0)
     clf = ComplementaryNetClassifier(
-        network=functools.partial(cnn.small, side, n_classes),
+        network=functools.partial(networks.small_cnn, side, n_classes),
         transition=T,
         max_epochs=arguments.epochs,
         random_state=0,

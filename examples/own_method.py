@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
-from ybar.neural import losses
+from ybar.neural import methods
 
 
 def doubtful(logits, y_comp, log_T):
@@ -25,7 +25,7 @@ def doubtful(logits, y_comp, log_T):
     return -of_label - 0.05 * entropy
 
 
-losses.register("doubtful", doubtful)
+methods.register("doubtful", doubtful)
 
 HERE = Path(__file__)
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

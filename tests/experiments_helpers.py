@@ -61,7 +61,7 @@ def entry_of(job, training, epochs=4):
         "scel": 2.1 + 0.2 * shape + rng.normal(0, 0.01) + 0.02 * rng.random(epochs),
         "seconds": np.ones(epochs),
     }
-    for decoder in networks.decoders_of(training, training.decoder):
+    for decoder in networks.decoders_of(networks.method_of(training, 10)):
         curves[f"accuracy_{decoder}"] = level - 20 * shape + rng.normal(0, 0.3, epochs)
         for criterion in ("ure", "ure_uniform"):
             curves[f"{criterion}_{decoder}"] = 0.2 + 0.5 * shape + rng.normal(0, 0.05, epochs)

@@ -57,7 +57,7 @@ _TRUSTED = (
     "ybar.metrics.scorers.scel_scorer",
     "ybar.metrics.scorers.ure_scorer",
     "ybar.classifiers.neighbors.CPEKNeighborsClassifierCV",
-    "ybar.neural.cnn.small",
+    "ybar.neural.networks.cnn.small_cnn",
     "ybar.neural.classifier.ComplementaryNetClassifier",
     "ybar.neural.search.ComplementaryNetClassifierCV",
     "ybar.tables.model.TableClassifier",

@@ -15,6 +15,7 @@ from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.model import METHODS, Dataset, Facts, Network, Setting, Training
 from ybar.experiments.plan.reading import PlanError, line_of, parse
 from ybar.experiments.runs import run
+from ybar.neural import methods
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = 'datasets = ["digits"]\nsettings = ["strong"]\n'
@@ -328,11 +329,11 @@ def test_a_matrix_with_names_is_that_of_the_classes_it_names(tmp_path, named):
 def test_noise_that_is_told_makes_no_uniform_matrix_uniform():
     # SCL is Fwd plus a constant, and the risk the uniform one, only where T is uniform.
     setting = Setting("u", "uniform", 0.3)
-    methods = tuple(METHODS[name] for name in ("scl-nl", "ure-ga"))
+    rows = tuple(METHODS[name] for name in ("scl-nl", "ure-ga"))
     for told_noise, expected in [(False, ("cpe-f", "given")), (True, ("scl-nl", "uniform"))]:
         base = Network("n", told_noise=told_noise)
-        part = plan.Part(base, (Dataset("digits"),), (setting,), 1, methods)
-        scl, ure = (plan.training_of(part, method, setting) for method in methods)
+        part = plan.Part(base, (Dataset("digits"),), (setting,), 1, rows)
+        scl, ure = (plan.training_of(part, row, setting) for row in rows)
         assert (scl.method, ure.assumed) == expected
 
 
@@ -346,10 +347,9 @@ def test_images_of_ones_own_are_rows_of_pixels(tmp_path):
 
 
 def test_every_method_of_the_networks_has_its_row():
-    losses = pytest.importorskip("ybar.neural.losses")
-    assert set(plan.METHODS) == set(losses.METHODS)
+    assert set(plan.METHODS) == set(methods.METHODS)
     for name, method in plan.METHODS.items():
-        assert method.decoder == losses.METHODS[name].decoder
+        assert method.decoder == methods.METHODS[name].decoder
 
 
 def test_runs_that_were_recorded_keep_their_names():
@@ -375,7 +375,7 @@ def test_a_plan_may_change_the_recipe_and_the_network():
     [[base]]
     name = "cnn"
     kind = "network"
-    module = "ybar.neural.cnn:small"
+    module = "ybar.neural.networks:small_cnn"
     methods = ["cpe-n"]
     learning_rates = [1e-3]
     weight_averaging = 0.9
@@ -397,7 +397,7 @@ def test_a_plan_may_change_the_recipe_and_the_network():
     facts = {Dataset("digits"): run.facts(Dataset("digits"))}
     of_cnn, of_ceiling = plan.jobs(read, facts)
     how = plan.config(of_cnn, of_cnn.trainings[0])["how"]
-    assert how["module"] == "ybar.neural.cnn:small"
+    assert how["module"] == "ybar.neural.networks:small_cnn"
     assert how["weight_averaging"] == 0.9
     assert len(how["module_sha256"]) == 64
     (outcome,) = run.run(of_ceiling)

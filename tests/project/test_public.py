@@ -81,7 +81,7 @@ PUBLIC = {
         "ComplementaryNetClassifierCV",
         "to_onnx",
     ],
-    "ybar.neural.losses": ["METHODS", "Method", "find", "register"],
+    "ybar.neural.methods": ["METHODS", "Method", "find", "register"],
 }
 
 

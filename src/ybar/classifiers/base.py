@@ -68,6 +68,11 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """Whether the classifier learns from evidence of other kinds than complementary labels."""
         return False
 
+    @property
+    def label_transition_(self) -> FloatArray:
+        """The T that labels are assumed to follow; networks may estimate one of their own."""
+        return self.transition_
+
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         for name in ("transition", "classes") if _PLAIN.get() else ():

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import decode, labels, transition
 from ..metrics.losses import mean_and_error
-from ..metrics.scorers import labels_follow
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.estimators import last_step
@@ -204,7 +203,7 @@ class ConfusionDisplay:
         ConfusionDisplay
         """
         fitted, _ = last_step(classifier, name="classifier")
-        T, classes = labels_follow(fitted), fitted.classes_
+        T, classes = fitted.label_transition_, fitted.classes_
         return cls._estimated(y_comp, classifier.predict(X), T, classes).plot(ax)
 
     @classmethod

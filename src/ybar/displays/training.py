@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..neural import methods
 from ..neural.base import NetBase
 from ..utils import checks
 from ..utils.extras import require
@@ -23,7 +24,6 @@ History: TypeAlias = Mapping[str, Any]
 _CRITERIA = ("scel", "ure")
 _LOSS = "training loss"
 # Methods whose loss is -log q of the label: SCEL itself, but for dropout and averaging.
-_LOSS_IS_SCEL = ("fwd", "cpe-i", "cpe-f", "cpe-t", "cpe-n")
 _OTHER_STYLES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 3)))
 
 
@@ -114,7 +114,7 @@ class TrainingCurveDisplay:
             classifier.history_,
             best_epoch=classifier.best_epoch_,
             criterion=criterion,
-            same_scale=criterion == "scel" and classifier.method in _LOSS_IS_SCEL,
+            same_scale=criterion == "scel" and methods.find(classifier.method).loss_is_scel,
             histories=getattr(classifier, "histories_", None),
         ).plot(ax)
 

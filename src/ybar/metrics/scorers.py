@@ -12,17 +12,7 @@ from .. import labels
 from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.estimators import last_step
-from ..utils.typing import FloatArray
 from .losses import mean_and_error, scel_losses, ure_losses
-
-
-def labels_follow(classifier: Any) -> FloatArray:
-    """Return the T from which a classifier assumes labels to be drawn.
-
-    This is the T that was passed to the classifier, unless the classifier estimated another one on
-    held-out labels ("cpe-n", and "cpe-t" with trust).
-    """
-    return np.asarray(getattr(classifier, "_labels_follow", classifier.transition_))
 
 
 def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Observed]:
@@ -84,9 +74,9 @@ def ure_scorer(
 ) -> float:
     """Return minus the URE of the error rate: a scorer like `scel_scorer`.
 
-    It assumes that labels are drawn from the T that was passed to the classifier, or from the one
-    that the classifier estimated on held-out labels ("cpe-n", and "cpe-t" with trust).
-    `ybar.labels.Evidence` has its own T.
+    Labels are assumed to follow the classifier's ``label_transition_``: the T that `fit` was
+    passed, or a T estimated on held-out labels ("cpe-n", and "cpe-t" with trust). The labels of
+    `ybar.labels.Evidence` follow the T that the evidence has.
 
     Examples
     --------
@@ -100,7 +90,7 @@ def ure_scorer(
     """
     classifier, X, observed = _for_scoring(estimator, X, y)
     predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
-    T = labels_follow(classifier)
+    T = classifier.label_transition_
     if observed.transition is not None and not _has_its_transition(observed, classifier):
         T = observed.transition
     (losses,) = ure_losses(observed, T, stacklevel=3, y_pred=predicted)

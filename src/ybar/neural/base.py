@@ -1,20 +1,19 @@
-"""What the network classifiers share: from rows to records, from weights to answers."""
+"""What the network classifiers share: checks, training, fitted attributes, predictions."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..classifiers import hold_out
 from ..classifiers.base import Checked, ComplementaryClassifier
@@ -22,22 +21,22 @@ from ..utils import checks
 from ..utils.extras import require
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, FloatArray, Seed
-from . import evaluate, observed, settings
+from . import evaluate, inputs, methods, observed, settings
+from .reporting import reports
 
 if TYPE_CHECKING:
+    from .fitting import Architecture, Start
+    from .loop import Recipe
     from .objective import Run
     from .population import Record
-    from .train import Recipe, Samples
+    from .samples import Samples
 
-Callback: TypeAlias = Callable[[dict[str, Any]], Any]
-
-_PREDICTED_AT_ONCE = 2048
-# An epoch of few rows is few steps; a default of at least so many lets small data be learned too.
+# An epoch of few rows is few steps; the default is enough of them to learn small data too.
 _LEAST_STEPS, _MOST_EPOCHS = 2000, 400
 
 
 class NetBase(ComplementaryClassifier):
-    """What the classifier and its search share: from rows to records, from weights to answers."""
+    """What the classifier and its search share."""
 
     _has_own_decoder = True
     _takes_evidence = True
@@ -66,18 +65,24 @@ class NetBase(ComplementaryClassifier):
     estimates_: str
     decoder_: Any
     learned_transition_: FloatArray
+    _transition_state: dict[str, Any]
     noise_: float
     noise_interval_: tuple[float, ...]
     history_: dict[str, FloatArray]
     best_epoch_: int
     n_epochs_: int
 
+    def _store_parameters(self, arguments: dict[str, Any]) -> None:
+        """Store the parameters of ``__init__``, which passes its ``locals()``."""
+        for name in self._get_param_names():
+            setattr(self, name, arguments[name])
+
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), or what `fit` took
+        X : array-like of shape (N, n_features), or as in `fit`
 
         Returns
         -------
@@ -91,7 +96,7 @@ class NetBase(ComplementaryClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), or what `fit` took
+        X : array-like of shape (N, n_features), or as in `fit`
 
         Returns
         -------
@@ -101,13 +106,13 @@ class NetBase(ComplementaryClassifier):
         return self.classes_[self._reading().classes(logits, self.learned_transition_)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return ordinary-class probabilities: the network's own p, if its method has one.
+        """Return ordinary-class probabilities: the network's p, if its method estimates p.
 
-        ``cpe-i`` estimates q only; its p are those of `ybar.decode.class_probabilities`.
+        ``cpe-i`` estimates q; its p are those of `ybar.decode.class_probabilities`.
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), or what `fit` took
+        X : array-like of shape (N, n_features), or as in `fit`
 
         Returns
         -------
@@ -115,6 +120,16 @@ class NetBase(ComplementaryClassifier):
         """
         logits = self._logits(X)
         return self._reading().ordinary(logits)
+
+    @property
+    def label_transition_(self) -> FloatArray:
+        """The T that labels are assumed to follow.
+
+        It is the T that `fit` was passed, unless T was estimated on held-out labels ("cpe-n", and
+        "cpe-t" with `transition_trust`).
+        """
+        estimated = self._transition_state["estimated"]
+        return self.learned_transition_ if estimated else self.transition_
 
     def _reading(self) -> evaluate.Reading:
         decoder = self.decoder_ if self.decoder is None else self.decoder
@@ -125,7 +140,7 @@ class NetBase(ComplementaryClassifier):
         if hasattr(self, "network_state_"):
             return self._module_logits(X)
         X = self._rows_of(X, reset=False)
-        return np.asarray(np.concatenate([self._dense_logits(block) for block in _blocks(X)]))
+        return np.asarray(np.concatenate([self._dense_logits(block) for block in inputs.blocks(X)]))
 
     def _dense_logits(self, h: AnyArray) -> AnyArray:
         for layer, (weight, bias) in enumerate(zip(self.coefs_, self.intercepts_, strict=True)):
@@ -136,7 +151,8 @@ class NetBase(ComplementaryClassifier):
 
     def _module_logits(self, X: Any) -> AnyArray:
         require("torch", "torch", type(self).__name__)
-        from . import models, population
+        # These import torch.
+        from . import networks, population
         from .data import Rows
 
         if self.network is None:
@@ -145,57 +161,37 @@ class NetBase(ComplementaryClassifier):
                 "it again, or fit anew"
             )
         X = self._rows_of(X, reset=False)
-        model = models.Module(self.network, 0, settings.device(self.device))
+        model = networks.Module(self.network, 0, settings.device(self.device))
         model.set_weights(0, self.network_state_)
         logits = population.logits_of(model, Rows(X, model.device), np.arange(len(X)))
         return np.asarray(logits[0])
 
     def _rows_of(self, X: Any, reset: bool, at_least: int = 1) -> Any:
-        """Return X checked: an array, or a torch dataset as it is."""
+        """Return X checked: an array, or a torch dataset unchanged."""
         if reset:
-            self.__dict__.pop("_kind", None)  # items of a torch dataset need not be of one
-        if not _is_dataset(X) and (not self._takes_images() or np.ndim(X) < 3):
+            self.__dict__.pop("_kind", None)  # items of a torch dataset may differ in type
+        if not inputs.is_dataset(X) and (self.network is None or np.ndim(X) < 3):
             X = self._validate(X, reset=reset, ensure_min_samples=at_least)
             self._check_kind(X.dtype, reset)
             return X
-        if not _is_dataset(X):
-            X = check_array(X, allow_nd=True, ensure_min_samples=at_least)
+        if not inputs.is_dataset(X):
+            X = inputs.check_images(X, at_least)
             self._check_kind(X.dtype, reset)
-        if not hasattr(X, "__len__"):
-            raise TypeError(
-                "X must have a length and rows by index; got an IterableDataset. Pass a Dataset "
-                "with __len__ and __getitem__, or feed its parts to partial_fit"
-            )
-        if len(X) < at_least:
-            raise ValueError(
-                f"X must have at least {at_least} rows (n_samples); got a dataset of {len(X)}"
-            )
-        first = X[0]
-        n = int(np.prod(np.shape(first[0] if isinstance(first, (tuple, list)) else first)))
+        n_features = inputs.count_features(X, at_least)
         if reset:
-            self.n_features_in_ = n
+            self.n_features_in_ = n_features
             self.__dict__.pop("feature_names_in_", None)
-        elif n != self.n_features_in_:
+        elif n_features != self.n_features_in_:
             raise ValueError(
-                f"X has {n} features, but {type(self).__name__} is expecting "
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
         return X
 
     def _check_kind(self, kind: np.dtype[Any], reset: bool) -> None:
-        """Refuse other whole numbers after uint8, or uint8 after others: only uint8 is scaled."""
         if reset:
             self._kind = kind.name
-        before = np.dtype(getattr(self, "_kind", kind.name))
-        whole = before.kind in "iu" and kind.kind in "iu"
-        if whole and (before == np.uint8) != (kind == np.uint8):
-            raise ValueError(
-                f"X must be of dtype {before}, as in fit: uint8 is scaled to [0, 1], other whole "
-                f"numbers are taken as they are; got {kind}. Convert it with .astype"
-            )
-
-    def _takes_images(self) -> bool:
-        return self.network is not None
+        inputs.check_kind(kind, np.dtype(getattr(self, "_kind", kind.name)))
 
     def _train(
         self,
@@ -204,97 +200,91 @@ class NetBase(ComplementaryClassifier):
         sample_weight: ArrayLike | None,
         candidates: Sequence[tuple[float, float]],
         n_jobs: int = 1,
-        go_on: bool = False,
+        warm: bool = False,
     ) -> tuple[Checked, list[Record]]:
         """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
         require("torch", "torch", type(self).__name__)
-        from . import losses, population
-        from .objective import Run
+        from . import fitting, population  # these import torch
 
-        method = losses.find(self.method)
-        settings.check(self)
-        name = "transition_trusts" if hasattr(self, "transition_trusts") else "transition_trust"
-        settings.check_trusts([trust for _, trust in candidates], method, name)
+        method = self._check_settings([trust for _, trust in candidates])
         device = settings.device(self.device)
         X = self._rows_of(X, reset=True, at_least=2)
         checked = self._check_fit(X, y, sample_weight)
         observed.check(checked, method, self.criterion)
-        start = self._start(checked, method) if go_on else None
+        start = self._start(checked, method) if warm else None
         generator = as_generator(self.random_state)
-        parts = self._parts(checked, method, generator)
+        training, validation, jointly = self._split(checked, method, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
-        data = population.Data(X, *parts[:2], checked.T, jointly=parts[2])
-        runs = [Run(method, rate, first, trust) for rate, trust in candidates]
-        recipe = self._recipe(len(parts[0].rows))
-        own = [observed.decoder(checked, run) for run in runs]
-        decoders = own if self.decoder is None else [self.decoder] * len(runs)
-        readings = [evaluate.Reading(method.estimates, each, checked.T) for each in decoders]
-        how = population.Selection(self.select, self.criterion, self.patience)
-        if parts[1] is None:
-            how = population.Selection("last", self.criterion, None)
-        with self._progress(len(runs) * recipe.max_epochs) as advance:
-
-            def tell(record: Record, epoch: int) -> bool:
-                advance(record, epoch, recipe.max_epochs)
-                answers = [call(_news(record, epoch)) for call in self.callbacks or ()]
-                return any(isinstance(a, (bool, np.bool_)) and bool(a) for a in answers)
-
+        runs = [self._run(checked, method, first, *candidate) for candidate in candidates]
+        recipe = self._recipe(len(training.rows))
+        selection = population.Selection(self.select, self.criterion, self.patience)
+        if validation is None:
+            selection = population.Selection("last")
+        with reports(
+            list(self.callbacks or ()),
+            verbose=self.verbose,
+            n_runs=len(runs),
+            max_epochs=recipe.max_epochs,
+        ) as report:
             try:
-                records = population.grow(
+                records = fitting.fit_runs(
                     runs,
-                    readings,
-                    data,
+                    population.Data(X, training, validation, checked.T, jointly=jointly),
+                    self._architecture(checked, device),
                     recipe,
-                    how,
-                    make=lambda mine: self._model(X, checked, mine, masks, device),
-                    width=self._width(len(checked.classes)),
-                    seed=order,
+                    selection,
+                    order_seed=order,
+                    mask_seed=masks,
                     n_jobs=n_jobs,
-                    tell=tell,
+                    report=report,
                     start=start,
                 )
-            except population.Interrupted as interrupted:
-                records = interrupted.records
-                if not any(record.weights for record in records):
-                    raise KeyboardInterrupt from None
-                epochs = max(len(record.history["loss"]) for record in records)
-                how_to_go_on = ". Fit again with warm_start=True to go on from it"
-                _warn(
-                    f"interrupted after epoch {epochs} of {recipe.max_epochs}: the best so far is "
-                    "kept" + (how_to_go_on if hasattr(self, "warm_start") else "")
-                )
+            except fitting.Interrupted as interrupted:
+                records = self._after_interrupt(interrupted.records, recipe.max_epochs)
         return checked, records
 
-    def _start(self, checked: Checked, method: Any) -> dict[str, Any]:
-        """Return the weights that the last fit ended with, if they fit."""
+    def _check_settings(self, trusts: Sequence[float]) -> methods.Method:
+        """Check the parameters that need no data, and return the method."""
+        method = methods.find(self.method)
+        settings.check(self)
+        name = "transition_trusts" if hasattr(self, "transition_trusts") else "transition_trust"
+        settings.check_trusts(trusts, method, name)
+        return method
+
+    def _after_interrupt(self, records: list[Record], max_epochs: int) -> list[Record]:
+        """Return the records of an interrupted training with a warning, if there is any to keep."""
+        if not any(record.weights for record in records):
+            raise KeyboardInterrupt from None
+        epoch = max(record.n_epochs for record in records)
+        hint = ". Fit again with warm_start=True to continue" if hasattr(self, "warm_start") else ""
+        _warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
+        return records
+
+    def _start(self, checked: Checked, method: methods.Method) -> Start:
+        """Return the weights that the last fit ended with, if the network is still the same."""
+        from .fitting import Start  # imports torch
+
         same_classes = np.array_equal(self.classes_, checked.classes)
         shapes = [c.shape for c in getattr(self, "coefs_", [])]
         expected = [] if self.network is not None else list(pairwise(self._sizes(checked)))
         if not same_classes or shapes != expected:
             raise ValueError(
-                "warm_start and partial_fit must go on with the same network, features and "
+                "warm_start and partial_fit must continue with the same network, features and "
                 f"classes as the last fit: layers {shapes} and classes "
                 f"{checks.shown(self.classes_.tolist())}; got layers {expected} and classes "
                 f"{checks.shown(checked.classes.tolist())}. Fit a clone instead"
             )
-        same_T = getattr(self, "_learns", None) == method.learns
-        return {
-            "weights": self._weights(),
-            "learned": getattr(self, "_learned", None) if same_T else None,
-        }
+        same_T = self._transition_state["learns"] == method.learns
+        return Start(self._weights(), self._transition_state["parameters"] if same_T else None)
 
-    def _sizes(self, checked: Checked) -> list[int]:
-        """Return the number of features, of units of each hidden layer, and of classes."""
-        return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(checked.classes)]
-
-    def _parts(
-        self, checked: Checked, method: Any, generator: np.random.Generator
+    def _split(
+        self, checked: Checked, method: methods.Method, generator: np.random.Generator
     ) -> tuple[Samples, Samples | None, Samples | None]:
-        """Return what is trained on, judged by, and what T is learned from if that is more."""
+        """Return training and validation samples, and those that T is estimated on if others."""
         if self.validation_fraction == 0:
             if self.select == "best" or self.patience is not None:
                 raise ValueError(
-                    "validation_fraction must be above 0 to select the best epoch or to have "
+                    "validation_fraction must be above 0 to select the best epoch or to use "
                     "patience; got 0. Hold some rows out, or set select='last' and patience=None"
                 )
             return observed.samples(checked, np.arange(len(checked.codes)), method), None, None
@@ -308,7 +298,7 @@ class NetBase(ComplementaryClassifier):
         )
 
     def _recipe(self, n_samples: int) -> Recipe:
-        from .train import Recipe
+        from .loop import Recipe  # imports torch
 
         steps = math.ceil(n_samples / self.batch_size)
         epochs = min(max(40, math.ceil(_LEAST_STEPS / steps)), _MOST_EPOCHS)
@@ -319,45 +309,37 @@ class NetBase(ComplementaryClassifier):
             weight_averaging=self.weight_averaging,
         )
 
-    def _width(self, n_classes: int) -> int:
-        """Return the outputs of the first layer; a module is as wide as a stack can be."""
-        if self.network is not None:
-            return 2**31
-        return int([*self.hidden_layer_sizes, n_classes][0])
+    def _sizes(self, checked: Checked) -> list[int]:
+        """Return the number of features, of units of each hidden layer, and of classes."""
+        return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(checked.classes)]
 
-    def _model(self, X: Any, checked: Checked, runs: Sequence[Run], masks: int, device: Any) -> Any:
-        from . import models
-        from .data import Rows
+    def _architecture(self, checked: Checked, device: Any) -> Architecture:
+        from .fitting import Architecture  # imports torch
 
-        if self.network is None:
-            return models.Dense(
-                self._sizes(checked),
-                [run.seed for run in runs],
-                dropout=self.dropout,
-                input_dropout=self.input_dropout,
-                seed=masks,
-                device=device,
-            )
-        model = models.Module(self.network, runs[0].seed, device)
-        rows = Rows(X, device).take(np.arange(min(2, len(X))))
-        try:
-            with model.randomness():
-                given = model.forward(rows).shape[2]
-        except RuntimeError as err:
-            reason = " ".join(str(err).split())
-            raise ValueError(
-                f"network must take batches of the shape of X, {tuple(rows.shape)} for two rows; "
-                f"got an error from it: {reason}"
-            ) from err
-        if given != len(checked.classes):
-            raise ValueError(
-                f"network must give one output for each of the {len(checked.classes)} classes; "
-                f"got {given}"
-            )
-        return model
+        return Architecture(
+            self._sizes(checked), self.network, self.dropout, self.input_dropout, device
+        )
+
+    def _run(
+        self, checked: Checked, method: methods.Method, seed: int, rate: float, trust: float
+    ) -> Run:
+        from .objective import Run  # imports torch
+
+        run = Run(method, rate, seed, trust)
+        decoder = self._default_decoder(checked, run) if self.decoder is None else self.decoder
+        return replace(run, decoder=decoder)
+
+    def _default_decoder(self, checked: Checked, run: Run) -> Any:
+        """Return the decoder of ``decoder=None``.
+
+        It is argmax p where y is evidence of several kinds, and where labels follow an estimated T
+        rather than the T that `fit` was passed, which the other decoders use.
+        """
+        several = checked.evidence is not None
+        return "max" if several or run.learns_held_out else run.method.decoder
 
     def _keep(self, checked: Checked, record: Record) -> None:
-        """Set what is learned from the record of the run to keep."""
+        """Set the fitted attributes from the record of the selected run."""
         if record.failed is not None:
             epoch, batch = record.failed
             text = (
@@ -369,34 +351,34 @@ class NetBase(ComplementaryClassifier):
             _warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
         method = record.run.method
         self.classes_, self.transition_ = checked.classes, checked.T
-        self.estimates_, self.decoder_ = method.estimates, observed.decoder(checked, record.run)
+        self.estimates_ = method.estimates
+        self.decoder_ = self._default_decoder(checked, record.run)
         self._set_weights(record.weights)
-        self.learned_transition_, self._learns = checked.T, method.learns
-        if method.learns and record.learned is not None and record.transition is not None:
-            self.learned_transition_ = record.transition
-            self._learned = record.learned
-        self._labels_follow = (  # found on labels held out
-            self.transition_ if record.noise is None else self.learned_transition_
-        )
-        if method.learns == "noise" and record.learned is not None:
-            self.noise_ = float(1 / (1 + np.exp(-record.learned[0])))
-        if method.learns == "noise" and record.noise is not None:
-            self.noise_, self.noise_interval_ = record.noise.estimate, record.noise.interval()
+        self._keep_transition(record)
         self.history_ = {name: np.array(values) for name, values in record.history.items()}
         self.best_epoch_ = record.kept_epoch
-        self.n_epochs_ = len(record.history["loss"])
+        self.n_epochs_ = record.n_epochs
+
+    def _keep_transition(self, record: Record) -> None:
+        """Set what was learned of T."""
+        for name in ("noise_", "noise_interval_"):
+            self.__dict__.pop(name, None)
+        learns, learned = record.run.method.learns, record.learned
+        estimate = None if learned is None else learned.estimate
+        self.learned_transition_ = self.transition_ if learned is None else learned.matrix
+        self._transition_state = {
+            "learns": learns,
+            "parameters": None if learned is None else learned.parameters,
+            "estimated": estimate is not None,
+        }
+        if learns == "noise" and learned is not None:
+            self.noise_ = learned.noise_level
+            if estimate is not None:
+                self.noise_interval_ = estimate.noise_interval()
 
     def _set_weights(self, arrays: Sequence[AnyArray]) -> None:
-        for name in (
-            "coefs_",
-            "intercepts_",
-            "network_state_",
-            "_learned",
-            "noise_",
-            "noise_interval_",
-        ):
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in ("coefs_", "intercepts_", "network_state_"):
+            self.__dict__.pop(name, None)
         if self.network is not None:
             self.network_state_ = list(arrays)
         else:
@@ -409,60 +391,11 @@ class NetBase(ComplementaryClassifier):
         pairs = zip(self.coefs_, self.intercepts_, strict=True)
         return [a for weight, bias in pairs for a in (np.ascontiguousarray(weight.T), bias)]
 
-    @contextlib.contextmanager
-    def _progress(self, total: int) -> Iterator[Callable[[Record, int, int], None]]:
-        if not self.verbose:
-            yield lambda *_: None
-            return
-        progress = require("rich.progress", "cli", "verbose=True")
-        with progress.Progress(
-            *progress.Progress.get_default_columns(), progress.TextColumn("{task.fields[news]}")
-        ) as bar:
-            task = bar.add_task("epochs", total=total, news="")
-
-            def advance(record: Record, epoch: int, epochs: int) -> None:
-                values = {name: record.history[name][-1] for name in ("loss", "scel")}
-                rate = f"rate {record.run.learning_rate:g}, epoch {epoch}"
-                news = f"{rate}: loss {values['loss']:.4f}, SCEL {values['scel']:.4f}"
-                left = 0 if not record.done else epochs - epoch
-                bar.update(task, advance=1 + left, news=news)
-
-            yield advance
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = self._takes_images()
+        tags.input_tags.three_d_array = self.network is not None
         return tags
 
 
 def _warn(text: str) -> None:
     warnings.warn(text, ConvergenceWarning, stacklevel=4)
-
-
-def _is_dataset(X: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(X, torch.utils.data.Dataset)
-
-
-def _blocks(X: Any) -> Iterator[AnyArray]:
-    """Yield rows of X as float32, uint8 scaled, as `Rows` does for training."""
-    for first in range(0, len(X), _PREDICTED_AT_ONCE):
-        rows = np.arange(first, min(first + _PREDICTED_AT_ONCE, len(X)))
-        if isinstance(X, np.ndarray):
-            block = X[rows[0] : rows[-1] + 1].astype(np.float32)
-            if X.dtype == np.uint8:
-                block *= np.float32(1 / 255)
-        else:
-            from .data import Rows
-
-            block = Rows(X, settings.device("cpu")).take(rows).numpy()
-        yield block.reshape(len(block), -1)
-
-
-def _news(record: Record, epoch: int) -> dict[str, Any]:
-    return {
-        "epoch": epoch,
-        "learning_rate": record.run.learning_rate,
-        "best_epoch": record.kept_epoch,
-        **{name: values[-1] for name, values in record.history.items()},
-    }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +17,14 @@ from ..utils.encoding import check_classes
 from ..utils.extras import require
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, Seed
-from . import evaluate, observed, settings
-from .base import Callback, NetBase
+from . import observed, settings
+from .base import NetBase
+from .methods import Method
+from .reporting import Callback
+from .samples import Samples
+
+if TYPE_CHECKING:
+    from .fitting import Start
 
 __all__ = ["ComplementaryNetClassifier"]
 
@@ -28,57 +32,57 @@ __all__ = ["ComplementaryNetClassifier"]
 class ComplementaryNetClassifier(NetBase):
     """Learn a linear model or a network from complementary labels, by any method of the paper.
 
-    Adam trains on mini-batches; a tenth of the rows, with their complementary labels, is held out,
-    and the epoch of the lowest SCEL on it is kept. The defaults were chosen for accuracy without
-    tuning; `paper` has the paper's own settings.
+    Adam trains on mini-batches. A tenth of the rows is held out with its complementary labels, and
+    the epoch with the lowest SCEL on them is kept. The defaults were chosen for accuracy without
+    tuning; `paper` returns the paper's settings.
 
     Parameters
     ----------
     method : str or callable
         "ure", "ure-nn", "ure-ga", "fwd", "scl-nl", "scl-exp", "dm", "dm-unweighted", "cpe-i",
-        "cpe-f", "cpe-t", "cpe-n", a name given to `ybar.neural.losses.register`, or a callable of
+        "cpe-f", "cpe-t", "cpe-n", a name passed to `ybar.neural.methods.register`, or a callable of
         (logits, y_comp, log_T) that returns the loss of each row.
     hidden_layer_sizes : tuple of int
         Units of each hidden layer (ReLU); ``()`` is the linear model.
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {None, "l1", "l2", "max", "likelihood"} or callable
-        None is the method's own: "l1" for "cpe-i", "cpe-f" and "cpe-t", for the others "max", the
-        class of the largest p; "max" also with `transition_trust` and where y is evidence of other
-        kinds than complementary labels.
+        None is the method's default: "l1" for "cpe-i", "cpe-f" and "cpe-t", and "max", the class
+        with the largest p, for the others. With `transition_trust`, and where y is evidence of
+        several kinds, the default is "max" too.
     classes : array-like of shape (K,), optional
-        All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; otherwise the sorted values of y.
+        All classes, in the order of the rows of T; by default the sorted values of y. Required if
+        some class never occurs as a complementary label.
     network : callable, optional
-        Builds a ``torch.nn.Module`` that turns a float32 batch into logits (N, K), instead of
-        `hidden_layer_sizes` and the two dropouts. Then X may have more than two dimensions.
+        Builds a ``torch.nn.Module`` that maps a float32 batch to logits (N, K), in place of
+        `hidden_layer_sizes` and the two dropouts. X may then have more than two dimensions.
     learning_rate, weight_decay : float
         Of Adam; the decay is its L2 penalty, as in PyTorch.
     batch_size : int
     max_epochs : int, optional
-        By default 40, and more for small data: at least 2,000 steps, at most 400 epochs.
+        By default 40, and for small data as many as make 2,000 steps, up to 400.
     dropout, input_dropout : float
         Shares of hidden units, and of features, dropped at random in training.
     weight_averaging : float
-        Decay of a running mean of the weights, which is what is evaluated and kept; 0 for none.
+        Decay of a running mean of the weights, which is evaluated and kept; 0 for none.
     transition_trust : float
-        For "cpe-t": how many labels of each class the T given counts for, with as much noise in it
-        as there is, against the held-out ones that T is then found on. 0 is the paper's: gradients
-        learn T, and the one given only says where to start.
+        For "cpe-t". With a positive value, T is re-estimated on the held-out labels after every
+        epoch, and `transition` with the estimated noise is a prior worth so many labels per class.
+        With 0, as in the paper, gradients learn T, and `transition` is only its start.
     validation_fraction : float
-        Share of rows held out. 0 needs ``select="last"``.
+        Share of rows held out; 0 requires ``select="last"``.
     select : {"best", "last"}
         Which epoch is kept.
     criterion : {"scel", "ure"}
-        What "best" means, on the held-out complementary labels.
+        The validation loss, on the held-out complementary labels.
     patience : int, optional
-        Stop after so many epochs without a better one.
+        Stop after so many epochs without improvement.
     device : {"auto", "cpu", "cuda", "mps"}
-        "auto" takes CUDA's where there is one, else the CPU. "mps" has not been tried.
+        "auto" is CUDA if available, else the CPU. "mps" has not been tested.
     random_state : int, Generator, RandomState or None
-        Same seed, same bits, on a CPU: a run uses one thread.
+        The same seed gives the same bits on a CPU.
     warm_start : bool
-        Whether `fit` goes on from the weights of the last one.
+        Whether `fit` continues from the weights of the last fit.
     verbose : bool
         Whether to show a progress bar (with rich).
     callbacks : list of callable, optional
@@ -92,28 +96,30 @@ class ComplementaryNetClassifier(NetBase):
     coefs_, intercepts_ : lists of ndarray
         Weights (inputs, outputs) and biases of each layer. Predicting needs numpy only.
     network_state_ : list of ndarray
-        The state of a `network` instead.
+        The state of the `network`, in place of the two.
     history_ : dict of ndarray
-        Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors; URE
-        under the T given, or the one found on held-out labels), ``seconds``. Plot it with
-        `ybar.displays.TrainingCurveDisplay`.
+        Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors, under
+        ``label_transition_``), ``seconds``. `ybar.displays.TrainingCurveDisplay` plots it.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
     learned_transition_ : ndarray of shape (K, K)
-        T as "cpe-t" and "cpe-n" learned it; that given for the others.
+        T as "cpe-t" and "cpe-n" learned it; `transition` for the others.
+    label_transition_ : ndarray of shape (K, K)
+        The T that labels are assumed to follow: ``learned_transition_`` if it was estimated on
+        held-out labels ("cpe-n", and "cpe-t" with `transition_trust`), otherwise `transition`.
     noise_, noise_interval_ : float, tuple of float
-        Of "cpe-n": the noise level λ, and its 95% interval, as the held-out labels show them given
-        the network's p at the temperature that suits them best. The network goes on with this λ
-        after 1,000 steps, or half of them if there are fewer than 2,000; only epochs from there on
-        can be the best one. Where nothing is held out, λ as it was learned, without an interval.
+        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels
+        together with a temperature of the network's p. The network trains with this λ after 1,000
+        steps, or after half of its steps if there are fewer than 2,000; only later epochs can be
+        the best one. Without held-out rows, gradients learn λ, and there is no interval.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
     Notes
     -----
-    uint8 X is taken for images and scaled to [0, 1] as it is read; other numbers are taken as they
-    are, so put a ``StandardScaler`` before. Arrays may be memory maps: batches are read as they
-    are needed, and X is never copied whole.
+    uint8 X is assumed to be images and scaled to [0, 1] as it is read. Other numbers are not
+    scaled: put a ``StandardScaler`` in front. Arrays may be memory maps: batches are read when they
+    are needed, and X is never copied as a whole.
 
     Examples
     --------
@@ -128,6 +134,9 @@ class ComplementaryNetClassifier(NetBase):
     True
     """
 
+    learning_rate: float
+    transition_trust: float
+    warm_start: bool
     _stream: list[AnyArray]
     _stream_kind: list[Any]
 
@@ -158,37 +167,15 @@ class ComplementaryNetClassifier(NetBase):
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
-        self.method = method
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.network = network
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.dropout = dropout
-        self.input_dropout = input_dropout
-        self.weight_averaging = weight_averaging
-        self.transition_trust = transition_trust
-        self.validation_fraction = validation_fraction
-        self.select = select
-        self.criterion = criterion
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+        self._store_parameters(locals())
 
     @classmethod
     def paper(cls, method: Any = "cpe-f", **params: Any) -> Self:
-        """Return a classifier with the paper's settings, but for what is given.
+        """Return a classifier with the paper's settings; `params` override them.
 
-        300 epochs of Adam with weight decay 1e-4, no dropout, no averaging, the last epoch; the
-        paper chooses the learning rate (`ComplementaryNetClassifierCV.paper`), by SCEL for CPE
-        and by URE for the others.
+        They are 300 epochs of Adam with weight decay 1e-4, no dropout, no averaging, and the last
+        epoch. `ComplementaryNetClassifierCV.paper` also selects the learning rate, by SCEL for
+        CPE and by URE for the other methods.
         """
         return cls(method, **settings.paper(method, params))
 
@@ -198,12 +185,12 @@ class ComplementaryNetClassifier(NetBase):
         Parameters
         ----------
         X : array-like of shape (N, n_features), memory map, or torch Dataset
-            Of a dataset's items that are tuples the first is taken. With `network`, arrays may
+            If a dataset's items are tuples, their first entry is used. With `network`, arrays may
             have more than two dimensions.
         y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
-            Complementary labels: classes the rows are said not to be. Several of a row are drawn
-            independently: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their common
-            likelihood, the other methods from each by itself. Those four also take
+            Complementary labels: classes that the rows are said not to be. Several labels of a row
+            are assumed independent: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their joint
+            likelihood, the other methods from each label separately. Those four also accept
             `ybar.labels.Evidence`: ordinary labels, sets and more.
         sample_weight : array-like of shape (N,), optional
 
@@ -213,8 +200,8 @@ class ComplementaryNetClassifier(NetBase):
         """
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
-            go_on = bool(self.warm_start) and hasattr(self, "classes_")
-            checked, (record,) = self._train(X, y, sample_weight, [(rate, trust)], go_on=go_on)
+            warm = bool(self.warm_start) and hasattr(self, "classes_")
+            checked, (record,) = self._train(X, y, sample_weight, [(rate, trust)], warm=warm)
             self._keep(checked, record)
             for name in ("_stream", "_stream_kind"):
                 self.__dict__.pop(name, None)
@@ -227,80 +214,65 @@ class ComplementaryNetClassifier(NetBase):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from more rows: one pass over them, from where the last call ended.
+        """Train one epoch on more rows, continuing where the last call ended.
 
-        Adam's moments and the mean of the weights go on too. Nothing is held out: judge with
-        `score` on rows before they are learned. After `fit` it goes on from the fitted weights.
-        Callbacks are not called, and no progress is shown.
+        Adam's moments and the mean of the weights continue too. No row is held out: evaluate with
+        `score` on rows before you train on them. After `fit`, training continues from the fitted
+        weights. Callbacks are not called, and no progress is shown.
 
         Parameters
         ----------
         X : as in `fit`, one row or more
         y : as in `fit`
         classes : array-like of shape (K,), optional
-            All classes; needed at the first call unless the parameter ``classes`` names them.
+            All classes; required at the first call unless the parameter ``classes`` names them.
         sample_weight : array-like of shape (N,), optional
-            Relative to 1, which is a row's weight where none is given.
+            Relative to 1, the weight of a row by default.
 
         Returns
         -------
         self
         """
         require("torch", "torch", type(self).__name__)
-        from . import losses, population, train
-        from .data import Rows
-        from .objective import Run
+        from . import fitting, population  # these import torch
 
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
-            method = losses.find(self.method)
-            settings.check(self)
-            settings.check_trusts([trust], method, "transition_trust")
+            method = self._check_settings([trust])
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             checked = self._check_part(X, y, classes, sample_weight)
             observed.check(checked, method, begun=begun)
-            if method.inverts:
-                decode.inverse(checked.T, stacklevel=2)  # for its warning
             entropy = int(as_generator(self.random_state).integers(2**63))
             generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
             recipe = replace(self._recipe(len(X)), max_epochs=1)
-            runs = [Run(method, rate, first, trust)]
-            model = self._model(X, checked, runs, masks, settings.device(self.device))
-            with np.errstate(divide="ignore"):
-                stack = train.Stack(model, runs, np.log(checked.T), recipe)
-            kind = [method.learns or "", recipe.weight_averaging > 0]
-            start = self._start(checked, method) if begun else None
-            if start is not None and getattr(self, "_stream_kind", None) == kind:
-                stack.restore(self._stream)
-            elif start is not None:
-                stack.start(start["weights"], start["learned"])
-            reading = evaluate.Reading(
-                method.estimates, observed.decoder(checked, runs[0]), checked.T
-            )
-            record = population.Record(runs[0], reading)
-            for name, values in getattr(self, "history_", {}).items():
-                record.history[name].extend(values.tolist())
             weight = checked.weights
             rows, k, patterns = observed.entries(checked, np.arange(len(X)), method)
-            samples = train.Samples(rows, k, None if weight is None else weight[rows], patterns)
-            how = population.Selection("last")
-            for epoch in train.train(
-                stack, Rows(X, model.device), samples, recipe, generator, threading.Event()
-            ):
-                finite = all(np.isfinite(array).all() for array in model.weights(0))
-                if epoch.failed or not finite:
-                    at = epoch.failed.get(0, epoch.batches)
-                    record.failed = (len(record.history["loss"]) + 1, at)
-                    break
-                values = dict.fromkeys(record.history, math.nan) | _LOSS_ONLY
-                loss = epoch.loss[0] / (1 if samples.weight is None else samples.weight.mean())
-                values |= {"loss": float(loss), "seconds": epoch.seconds}
-                record.take(len(record.history["loss"]) + 1, values, stack, 0, how)
+            samples = Samples(rows, k, None if weight is None else weight[rows], patterns)
+            kind = [method.learns or "", recipe.weight_averaging > 0]
+            (record,) = fitting.fit_runs(
+                [self._run(checked, method, first, rate, trust)],
+                population.Data(X, samples, None, checked.T),
+                self._architecture(checked, settings.device(self.device)),
+                recipe,
+                population.Selection("last"),
+                order_seed=generator,
+                mask_seed=masks,
+                start=self._stream_start(checked, method, kind) if begun else None,
+                keep_state=True,
+            )
+            if samples.weight is not None and record.failed is None:
+                record.history["loss"][-1] /= float(samples.weight.mean())
             self._keep(checked, record)
-            self._stream, self._stream_kind = stack.state(), kind
+            self._stream, self._stream_kind = record.state, kind
         return self
+
+    def _stream_start(self, checked: Checked, method: Method, kind: list[Any]) -> Start:
+        """Return where the last call of `fit` or `partial_fit` ended."""
+        state = self._stream if getattr(self, "_stream_kind", None) == kind else None
+        history = {name: values.tolist() for name, values in self.history_.items()}
+        return replace(self._start(checked, method), state=state, history=history)
 
     def _rate_and_trust(self) -> tuple[float, float]:
         allowed = "a finite number of at least 0"
@@ -312,7 +284,7 @@ class ComplementaryNetClassifier(NetBase):
     def _check_part(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> Checked:
-        """Check what partial_fit takes: any number of rows, of classes known before."""
+        """Check the arguments of partial_fit: any number of rows, of classes known before."""
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         if classes is not None:
             named = check_classes(classes)
@@ -339,12 +311,9 @@ class ComplementaryNetClassifier(NetBase):
         if isinstance(y, labels.Evidence) and hasattr(self, "transition_"):
             if y.transition is not None and not np.allclose(observed.T, self.transition_, 0, 1e-9):
                 raise ValueError(
-                    "the complementary labels in y must be drawn from the T of the calls before; "
-                    "got another one. Join evidence under several T with Evidence.concatenate, and "
+                    "y must hold complementary labels drawn from the T of the calls before; "
+                    "got another T. Join evidence under several T with Evidence.concatenate, and "
                     "fit to all of it"
                 )
             observed = observed.with_transition(self.transition_)
         return Checked.of(observed, y)
-
-
-_LOSS_ONLY = {"scel": math.nan, "ure": math.nan}

@@ -18,9 +18,9 @@ _BYTES_AT_ONCE = 2**22
 class Rows:
     """Fetch rows of X by their indices, as float32 on a device.
 
-    uint8 is scaled to [0, 1] on the way. `X` is an array or memory map, or anything with ``len``
-    and ``[i]`` whose items are arrays or tensors (of a tuple the first is taken), as torch's
-    datasets are. The tensor returned is a buffer that the next call overwrites.
+    uint8 is scaled to [0, 1]. `X` is an array, a memory map, or a sequence such as a torch dataset
+    whose items are arrays, tensors or tuples that start with one. The returned tensor is a buffer
+    that the next call overwrites.
     """
 
     def __init__(self, X: Any, device: torch.device) -> None:
@@ -28,14 +28,14 @@ class Rows:
         self.is_array = isinstance(X, np.ndarray)
         self.raw = np.empty((0,))
         self.buffer = torch.empty(0)
-        self._at_once = 0  # rows that make a block of a good size; known after the first
+        self._at_once = 0  # rows per block; known after the first block
 
     def __len__(self) -> int:
         return len(self.X)
 
-    def take(self, rows: IntArray) -> Tensor:
+    def fetch(self, rows: IntArray) -> Tensor:
         """Return those rows, in that order."""
-        raw = self._take_array(rows) if self.is_array else self._take_items(rows)
+        raw = self._fetch_array(rows) if self.is_array else self._fetch_items(rows)
         if len(self.buffer) < len(raw):
             self.buffer = torch.empty(raw.shape, dtype=torch.float32)
         batch = self.buffer[: len(raw)].copy_(raw)
@@ -43,7 +43,7 @@ class Rows:
             batch *= 1 / 255
         return batch.to(self.device)
 
-    def _take_array(self, rows: IntArray) -> Tensor:
+    def _fetch_array(self, rows: IntArray) -> Tensor:
         if len(self.raw) < len(rows):
             native = self.X.dtype.newbyteorder("=")
             kind = np.float64 if native.kind == "f" and native.itemsize > 8 else native
@@ -52,11 +52,11 @@ class Rows:
         raw = self.raw[: len(rows)]
         if raw.dtype == self.X.dtype and self.X.flags.c_contiguous:
             np.take(self.X, rows, axis=0, out=raw, mode="clip")
-        else:  # where take would copy all of X first
+        else:  # np.take would copy all of X first
             raw[...] = self.X[rows]
         return torch.from_numpy(raw)
 
-    def _take_items(self, rows: IntArray) -> Tensor:
+    def _fetch_items(self, rows: IntArray) -> Tensor:
         items = [self.X[int(row)] for row in rows]
         return torch.stack(
             [torch.as_tensor(i[0] if isinstance(i, (tuple, list)) else i) for i in items]
@@ -65,14 +65,14 @@ class Rows:
     def batches(self, rows: IntArray, parts: Sequence[slice]) -> Iterator[Tensor]:
         """Yield ``rows[part]`` for each part, fetching several at once where they are small.
 
-        Parts must follow one another. A batch may be overwritten by its user.
+        The parts must be adjacent and in order. The caller may overwrite a batch.
         """
         waiting = list(parts)
         while waiting:
             n = max(1, self._at_once // max(1, waiting[0].stop - waiting[0].start))
             now, waiting = waiting[:n], waiting[n:]
             first = now[0].start
-            block = self.take(rows[first : now[-1].stop])
+            block = self.fetch(rows[first : now[-1].stop])
             if self._at_once == 0:
                 self._at_once = max(1, _BYTES_AT_ONCE // (4 * max(1, block[0].numel())))
             for part in now:
@@ -81,7 +81,7 @@ class Rows:
     def blocks(
         self, rows: IntArray, size: int = _EVALUATED_AT_ONCE
     ) -> Iterator[tuple[slice, Tensor]]:
-        """Yield the rows in blocks, each with the place it takes among them."""
+        """Yield the rows in blocks, each with its position among them."""
         for start in range(0, len(rows), size):
             place = slice(start, min(start + size, len(rows)))
-            yield place, self.take(rows[place])
+            yield place, self.fetch(rows[place])

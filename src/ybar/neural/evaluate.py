@@ -1,4 +1,4 @@
-"""From logits to q, p, classes and what held-out complementary labels say of them: plain numpy."""
+"""From logits to q, p, classes and the losses of held-out complementary labels: plain numpy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from .. import decode
 from ..labels.patterns import log_likelihoods
 from ..metrics.losses import mean_and_error
 from ..utils.typing import AnyArray, FloatArray, IntArray
+from .samples import Samples
 
-# A q below this may have lost digits to what is too small for a double: log space has them.
+# A q below this may have lost digits to underflow: it is computed again in log space.
 _TINY = 1e-200
 
 
 class Reading(NamedTuple):
-    """How a network's logits are to be read.
+    """How a network's logits become probabilities and classes.
 
     Attributes
     ----------
@@ -28,7 +29,7 @@ class Reading(NamedTuple):
     decoder : "max", "l1", … or callable
         "max" is argmax of the network's own p where it has one.
     T : ndarray of shape (K, K)
-        The matrix that decodes: the one given.
+        The matrix that decodes: the one that `fit` was passed.
     """
 
     estimates: str
@@ -36,12 +37,12 @@ class Reading(NamedTuple):
     T: FloatArray
 
     def complementary(self, logits: AnyArray, own_T: FloatArray) -> FloatArray:
-        """Return q; `own_T` is the network's own transition layer, learned or given."""
+        """Return q; `own_T` is the matrix of the network's transition layer."""
         p = softmax(logits)
         return p if self.estimates == "q" else p @ own_T
 
     def ordinary(self, logits: AnyArray) -> FloatArray:
-        """Return p: the network's own, or the one that explains its q best."""
+        """Return the network's p, or the p that explains its q best."""
         p = softmax(logits)
         return p if self.estimates == "p" else decode.class_probabilities(p, self.T)
 
@@ -51,7 +52,7 @@ class Reading(NamedTuple):
 
 
 class Outputs:
-    """What a network says of some rows. Whatever is asked for more than once is found once."""
+    """A network's outputs for some rows; what is computed from them is computed once."""
 
     def __init__(self, logits: AnyArray, reading: Reading, own_T: FloatArray) -> None:
         self.logits, self.reading, self.own_T = logits, reading, own_T
@@ -63,8 +64,8 @@ class Outputs:
         return self.reading.complementary(self.logits, self.own_T)
 
     def classes(self, decoder: Any) -> IntArray:
-        """Return the class indices that a decoder gives, be it the reading's own or another."""
-        name = decoder if isinstance(decoder, str) else id(decoder)  # which may have no hash
+        """Return the class indices of a decoder, which need not be the reading's."""
+        name = decoder if isinstance(decoder, str) else id(decoder)  # a callable may have no hash
         if name not in self._classes:
             if name == "max" and self.reading.estimates == "p":
                 self._classes[name] = np.asarray(self.logits.argmax(axis=1))
@@ -73,7 +74,7 @@ class Outputs:
         return self._classes[name]
 
     def scel_losses(self, rows: IntArray, k: IntArray) -> FloatArray:
-        """Return -log q[k] of those rows, k being the label of each."""
+        """Return -log q[k] of each of those rows, with its label k."""
         q = self.q[rows, k]
         tiny = np.flatnonzero(q < _TINY)
         with np.errstate(divide="ignore"):
@@ -100,9 +101,9 @@ def softmax(logits: AnyArray) -> FloatArray:
 
 
 def _classes_first(logits: AnyArray) -> FloatArray:
-    """Return a copy of shape (K, N), 0 being the largest of each row.
+    """Return a copy of shape (K, N) in which the largest entry of each row is 0.
 
-    Passes over many rows are vectorised, those over few classes are not.
+    Passes over many rows are vectorised, passes over few classes are not.
     """
     columns = np.array(logits.T, dtype=np.float64, order="C")
     columns -= columns.max(axis=0)
@@ -110,7 +111,7 @@ def _classes_first(logits: AnyArray) -> FloatArray:
 
 
 def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray) -> FloatArray:
-    """Return -log q[k] of each row, k being its label, without leaving log space."""
+    """Return -log q[k] of each row with its label k, without leaving log space."""
     if estimates == "q":
         return -log_softmax(logits)[np.arange(len(k)), k]
     with np.errstate(divide="ignore"):
@@ -133,38 +134,48 @@ def ure_losses(predicted: IntArray, k: IntArray, inverse: FloatArray) -> FloatAr
 
 def held_out(
     outputs: Outputs,
-    rows: IntArray,
-    k: IntArray,
-    weight: AnyArray | None,
+    labels: Samples,
+    positions: IntArray,
     inverse: FloatArray,
-    patterns: Any = None,
-    under: Sequence[tuple[AnyArray, FloatArray]] = (),
+    halves: Sequence[tuple[IntArray, FloatArray]] = (),
 ) -> dict[str, float]:
-    """Return SCEL and URE, each with its standard error, of labels k at those rows.
+    """Return SCEL and URE of held-out labels, each with its standard error.
 
-    Where labels stand for patterns (see `objective.Patterns`) there is no URE. Where the network's
-    own T was found on these labels, `under` has parts of them, each with a T found on others.
+    `positions` are the rows of `outputs` that the labels belong to. There is no URE of patterns.
+    Where the network's T was estimated on these labels, `halves` are parts of them, each with a T
+    that was estimated on the other part.
     """
-    found: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
-    logits, reading, own_T = outputs.logits, outputs.reading, outputs.own_T
-    if patterns is None and not under:
-        scel = outputs.scel_losses(rows, k)
-    else:
-        scel = np.empty(len(k))
-        for part, T in under or [(np.arange(len(k)), own_T)]:
-            if patterns is None:
-                scel[part] = scel_losses(logits[rows[part]], k[part], reading.estimates, T)
-            else:
-                log_e = log_likelihoods(patterns.log_rest, patterns.counts, T)[k[part]]
-                scel[part] = evidence_losses(logits[rows[part]], log_e)
-    losses = {"scel": scel}
+    _, k, weight, patterns = labels
+    values: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
+    losses = {"scel": _scel_losses(outputs, labels, positions, halves)}
     if patterns is None:
-        losses["ure"] = ure_losses(outputs.classes(reading.decoder)[rows], k, inverse)
-    of_rows = None
+        predicted = outputs.classes(outputs.reading.decoder)[positions]
+        losses["ure"] = ure_losses(predicted, k, inverse)
+    row_weight = None
     if weight is not None:
-        of_rows = np.zeros(len(logits))
-        of_rows[rows] = weight  # the same for all labels of a row
-    for name, values in losses.items():
-        mean, error = mean_and_error(values, rows, len(logits), of_rows)
-        found |= {name: mean, f"{name}_std_error": error}
-    return found
+        row_weight = np.zeros(len(outputs.logits))
+        row_weight[positions] = weight  # the same for all labels of a row
+    for name, of_labels in losses.items():
+        mean, error = mean_and_error(of_labels, positions, len(outputs.logits), row_weight)
+        values |= {name: mean, f"{name}_std_error": error}
+    return values
+
+
+def _scel_losses(
+    outputs: Outputs,
+    labels: Samples,
+    positions: IntArray,
+    halves: Sequence[tuple[IntArray, FloatArray]],
+) -> FloatArray:
+    """Return the loss of each held-out label, or of each row where labels are patterns."""
+    _, k, _, patterns = labels
+    if patterns is None and not halves:
+        return outputs.scel_losses(positions, k)
+    losses = np.empty(len(k))
+    for part, T in halves or [(np.arange(len(k)), outputs.own_T)]:
+        logits = outputs.logits[positions[part]]
+        if patterns is None:
+            losses[part] = scel_losses(logits, k[part], outputs.reading.estimates, T)
+        else:
+            losses[part] = evidence_losses(logits, log_likelihoods(*patterns, T)[k[part]])
+    return losses

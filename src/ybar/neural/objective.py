@@ -1,88 +1,38 @@
-"""What runs minimise: each by its own method, and what some of them learn of T on the way."""
+"""What a stack of runs minimises: losses, and their gradients at the logits and at T."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..labels.patterns import log_likelihoods
-from ..utils.typing import AnyArray, FloatArray
-from . import gradients, losses
-from .losses import LEARNED, Method
+from ..utils.typing import FloatArray
+from .methods import Method, likelihoods, risks
+from .samples import Patterns
+from .transition_layer import Learner, TransitionLayer
 
 
 @dataclass(frozen=True)
 class Run:
-    """What tells a run of a population from the others."""
+    """What distinguishes a run from the others that train on the same rows."""
 
     method: Method
     learning_rate: float = 1e-3
     seed: Any = 0
     trust: float = 0.0
-    """How many labels of each class the T given counts for where all of it is learned."""
+    """How many labels of each class the T that training is passed counts for as a prior."""
+    decoder: Any = "max"
+    """The decoder with which the run is evaluated."""
 
     @property
     def learns_held_out(self) -> bool:
-        """Whether it learns T from labels held out: on those trained on p is too sure of itself."""
+        """Whether it estimates T on held-out labels, rather than learning it by gradients."""
         return self.method.learns == "noise" or (self.method.learns == "free" and self.trust > 0)
-
-
-class Patterns(NamedTuple):
-    """The different likelihoods that rows have: log rest[m, y] + Σ_k counts[m, k] log T[y, k]."""
-
-    log_rest: FloatArray
-    counts: FloatArray
-
-
-class Learner:
-    """The runs of a method that learn T: their parameters of it, and the gradient at these.
-
-    Attributes
-    ----------
-    parameters : Tensor of shape (runs, ...)
-    slope : Tensor or None
-        The gradient; None once nothing moves by it.
-    """
-
-    def __init__(
-        self, method: Method, runs: Sequence[Run], log_T: FloatArray, device: torch.device
-    ) -> None:
-        self.how = LEARNED[str(method.learns)]
-        start = np.stack([self.how.start(log_T)] * len(runs))
-        self.parameters = torch.as_tensor(start, dtype=torch.float32).to(device)
-        self.slope: Tensor | None = torch.zeros_like(self.parameters)
-        self.pull: tuple[Tensor, Tensor] | None = None
-        trust = torch.tensor([run.trust for run in runs], device=device)
-        if method.learns == "free" and trust.any():
-            self.pull = trust.reshape(-1, 1, 1), self.parameters.softmax(-1)
-
-    def of_run(self, at: int) -> Tensor:
-        """Return a run's parameters, a view of those of all, with ``.grad``."""
-        values = self.parameters[at]
-        values.grad = None if self.slope is None else self.slope[at]
-        return values
-
-    def log_matrix(self, log_T: Tensor) -> Tensor:
-        """Return log T of each run as it is now."""
-        return self.how.log_matrix(self.parameters, log_T)
-
-    def set_slope(self, slope: Tensor, n_rows: int, n_labels: int) -> None:
-        """Take note of the gradient of a batch's sum of losses, and of what pulls T back.
-
-        That is the gradient of trust/n Σ_y KL(T[y], T(W)[y]), the T it starts from against its own:
-        what `trust` labels of each class would say which are distributed as T has them.
-        """
-        if self.slope is None:
-            return
-        torch.div(slope, n_rows, out=self.slope)
-        if self.pull is not None:
-            trust, first = self.pull
-            self.slope += trust / n_labels * (self.parameters.softmax(-1) - first)
 
 
 @dataclass
@@ -91,18 +41,18 @@ class Part:
 
     runs: list[int]
     place: slice | Tensor | None
-    """Where they are among all runs; None if they are all."""
+    """Their positions among all runs; None for all."""
     pending: list[Tensor] = field(default_factory=list, init=False)
-    """The sums of losses of batches since the last `settle`."""
+    """The sums of losses of the batches since the last `Objective.pop_losses`."""
 
-    def of(self, values: Tensor) -> Tensor:
-        """Return what belongs to these runs."""
+    def select(self, values: Tensor) -> Tensor:
+        """Return the entries of these runs."""
         if isinstance(self.place, Tensor):
             return values.index_select(0, self.place)
         return values if self.place is None else values[self.place]
 
-    def put(self, values: Tensor, into: Tensor) -> None:
-        """Write it where it belongs."""
+    def write(self, values: Tensor, into: Tensor) -> None:
+        """Write the entries of these runs."""
         if isinstance(self.place, Tensor):
             into.index_copy_(0, self.place, values)
         else:
@@ -110,177 +60,157 @@ class Part:
 
 
 @dataclass
-class Likelihoods(Part):
+class LikelihoodPart(Part):
     """Runs whose loss is -log Σ_y p[y] M[y, ȳ], each with its M."""
 
     fixed: Tensor
-    """log M of those that learn nothing of it, (matrices, K, K)."""
+    """log M of the runs that learn nothing of it, (matrices, K, K)."""
     learners: list[tuple[Learner, slice | list[int]]]
-    """Those that learn T, with their places in this part."""
+    """What the other runs learn T with, and their positions in this part."""
     which: Tensor | None
-    """Which matrix each run has, the learned ones coming last; None where that is no question."""
+    """The matrix of each run, learned ones last; None if run i has matrix i or all have one."""
 
 
 @dataclass
-class OneMethod(Part):
-    """Runs of a method with a loss of its own."""
+class MethodPart(Part):
+    """Runs of one method with a loss of its own."""
 
     method: Method
     learner: Learner | None
-    given: Tensor
-    """What its gradient in closed form is given of T."""
+    log_matrix: Tensor
+    """The logarithm of the T that the loss uses."""
+    gradient_input: Tensor
+    """What the closed-form gradient reads of T: log T or T⁻¹."""
     shares: Tensor | None
-    """Of a method of a whole batch: the shares of labels that it assumes."""
+    """The label shares that a method of a whole batch assumes; None for the training labels'."""
 
 
 class Objective:
-    """Each run's loss by its own method, the gradient at the logits, and what is learned of T.
+    """Each run's loss by its method, and the gradients at the logits and at the learned T.
 
     Attributes
     ----------
-    learned : list
-        Each run's parameters of T, with ``.grad``, or None: views of those of its method.
     shares : Tensor or None
-        Share of each complementary label among all that are trained on; None takes the batch's.
-        Methods of a whole batch need it: shares of a batch are so noisy that they rule the loss.
+        Share of each complementary label among all training labels; None uses the batch's.
+        Methods of a whole batch need it: the shares of a batch are so noisy that they would
+        dominate the loss.
     patterns : tuple or None
-        What labels stand for where they are more than one class each, set by `observe`: log rest
-        and counts of `Patterns`, and the likelihoods under the T given, (K, M).
+        Log rest and counts of `Patterns`, and the likelihoods under the T that was passed, (K, M),
+        if labels are patterns. Set by `observe`.
     """
 
-    def __init__(self, runs: Sequence[Run], log_T: FloatArray, device: torch.device) -> None:
-        self.log_T = torch.as_tensor(log_T, dtype=torch.float32, device=device)
+    def __init__(self, runs: Sequence[Run], transition: TransitionLayer) -> None:
+        self.transition = transition
+        self.log_T = transition.log_T
+        self.n_runs = len(runs)
         self.shares: Tensor | None = None
         self.n_labels = 1
         self.patterns: tuple[Tensor, Tensor, Tensor] | None = None
-        self.learned: list[Tensor | None] = [None] * len(runs)
-        self.learners: list[tuple[Learner, list[int]]] = []
-        self.parts: list[Likelihoods | OneMethod] = []
+        self.parts: list[LikelihoodPart | MethodPart] = []
         for method in dict.fromkeys(run.method for run in runs):
-            chosen = [i for i, run in enumerate(runs) if run.method == method]
-            learner = None
-            if method.learns:
-                learner = Learner(method, [runs[i] for i in chosen], log_T, device)
-                self.learners.append((learner, chosen))
-                for at, i in enumerate(chosen):
-                    self.learned[i] = learner.of_run(at)
-            if method.likelihood is None:
-                shares = None if method.shares is None else torch.tensor(method.shares)
-                self.parts.append(
-                    OneMethod(
-                        chosen,
-                        _place(chosen, len(runs), device),
-                        method,
-                        learner,
-                        # From T in double precision: what is singular is what we warn of.
-                        losses.inverse(torch.from_numpy(log_T)).to(self.log_T)
-                        if method.inverts
-                        else self.log_T,
-                        None if shares is None else shares.to(device),
-                    )
-                )
-        likely = [i for i, run in enumerate(runs) if run.method.likelihood]
-        if likely:
-            self.parts.append(self._together(runs, likely))
+            if not _is_likelihood(method):
+                members = [i for i, run in enumerate(runs) if run.method == method]
+                self.parts.append(self._method_part(method, members))
+        members = [i for i, run in enumerate(runs) if _is_likelihood(run.method)]
+        if members:
+            self.parts.append(self._likelihood_part(members, [runs[i].method for i in members]))
 
-    def _together(self, runs: Sequence[Run], likely: list[int]) -> Likelihoods:
-        methods = [runs[i].method for i in likely]
+    def _method_part(self, method: Method, members: list[int]) -> MethodPart:
+        # T⁻¹ in double precision: T is singular where the warning about singular T says so.
+        log_T, invertible, shares = self.log_T, self.transition.exact_log_T, None
+        if method.assumes is not None:
+            assumed = np.array(method.assumes)
+            with np.errstate(divide="ignore"):
+                invertible = torch.as_tensor(np.log(assumed), dtype=torch.float32)
+            log_T = invertible.to(log_T.device)
+            if method.whole_batch:
+                shares = torch.tensor(assumed.mean(axis=0).tolist(), device=log_T.device)
+        return MethodPart(
+            members,
+            _place(members, self.n_runs, self.log_T.device),
+            method,
+            self.transition.learner_of(members),
+            log_T,
+            risks.inverse(invertible).to(log_T) if method.family == "risk" else log_T,
+            shares,
+        )
+
+    def _likelihood_part(self, members: list[int], methods: Sequence[Method]) -> LikelihoodPart:
         fixed = list(dict.fromkeys(m.likelihood for m in methods if m.likelihood and not m.learns))
-        learners = [(learner, own) for learner, own in self.learners if own[0] in likely]
-        order: list[Any] = [*fixed, *(i for _, own in learners for i in own)]
+        learners = [each for each in self.transition.learners if each.runs[0] in members]
+        order: list[Any] = [*fixed, *(run for learner in learners for run in learner.runs)]
         which = [
-            order.index(i if m.learns else m.likelihood)
-            for i, m in zip(likely, methods, strict=True)
+            order.index(run if method.learns else method.likelihood)
+            for run, method in zip(members, methods, strict=True)
         ]
-        no_question = len(order) == 1 or which == list(range(len(order)))
+        trivial = len(order) == 1 or which == list(range(len(order)))
         device = self.log_T.device
-        matrices = [of(self.log_T) for of in fixed]
-        return Likelihoods(
-            likely,
-            _place(likely, len(runs), device),
+        matrices = [likelihood(self.log_T) for likelihood in fixed]
+        return LikelihoodPart(
+            members,
+            _place(members, self.n_runs, device),
             torch.stack(matrices) if matrices else self.log_T.new_empty(0, *self.log_T.shape),
-            [(learner, _as_slice([likely.index(i) for i in own])) for learner, own in learners],
-            None if no_question else torch.tensor(which, device=device),
+            [
+                (learner, _as_slice([members.index(run) for run in learner.runs]))
+                for learner in learners
+            ],
+            None if trivial else torch.tensor(which, device=device),
         )
 
     def observe(self, y_comp: Tensor, weight: Tensor | None, patterns: Patterns | None) -> None:
-        """Take note of all that is trained on."""
+        """Read what the losses need to know of all training labels."""
         self.n_labels = len(y_comp)
         if patterns is None:
-            self.shares = shares_of(y_comp, weight, self.log_T.shape[-1])
+            self.shares = label_shares(y_comp, weight, self.log_T.shape[-1])
             return
         device = self.log_T.device
-        log_T = self.log_T.cpu().double().numpy()
-        fixed = log_likelihoods(patterns.log_rest, patterns.counts, np.exp(log_T))
+        fixed = log_likelihoods(*patterns, np.exp(self.log_T.cpu().double().numpy()))
         log_rest, counts, columns = (
             torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float32, device=device)
-            for a in (patterns.log_rest, patterns.counts, fixed.T)
+            for a in (*patterns, fixed.T)
         )
         self.patterns = log_rest, counts, columns
-
-    def give(self, run: int) -> None:
-        """Leave what a run knows of T to whoever sets it: no gradient moves it any more."""
-        own = self.learned[run]
-        if own is not None:
-            own.grad = None  # the optimiser passes it over
-        for learner, chosen in self.learners:
-            those = [self.learned[i] for i in chosen]
-            if all(own is None or own.grad is None for own in those):
-                learner.slope = None
-
-    def transition(self, run: int) -> FloatArray:
-        """Return T as a run has it now."""
-        log_T = self.log_T
-        for learner, chosen in self.learners:
-            if run in chosen:
-                log_T = learner.log_matrix(log_T)[chosen.index(run)]
-        return np.asarray(np.exp(log_T.cpu().double().numpy()))
-
-    def parameters_of(self, run: int) -> AnyArray | None:
-        """Return a copy of what a run has learned of T, in the parameters it is learned in."""
-        learned = self.learned[run]
-        return None if learned is None else learned.cpu().numpy().copy()
 
     def __call__(self, logits: Tensor, y_comp: Tensor, weight: Tensor | None) -> Tensor:
         """Return the gradient at the logits of B times each run's mean loss over the batch.
 
-        The losses themselves wait for `settle`.
+        `pop_losses` returns the losses themselves.
         """
         classes_first = logits.transpose(-1, -2)
         gradient = torch.empty(0)
         if len(self.parts) > 1:
             gradient = torch.empty_like(classes_first)  # in the order that logits have in memory
         for part in self.parts:
-            own = part.of(classes_first)
-            if isinstance(part, Likelihoods):
-                total, found = self._likelihoods(part, own, y_comp, weight)
+            of_part = part.select(classes_first)
+            if isinstance(part, LikelihoodPart):
+                total, at_logits = self._likelihoods(part, of_part, y_comp, weight)
             else:
-                total, found = self._of_method(part, own, y_comp, weight)
+                total, at_logits = self._method(part, of_part, y_comp, weight)
             part.pending.append(total)
             if len(self.parts) > 1:
-                part.put(found, gradient)
+                part.write(at_logits, gradient)
             else:
-                gradient = found
+                gradient = at_logits
         return gradient.transpose(-1, -2)
 
     def _likelihoods(
-        self, part: Likelihoods, logits: Tensor, y_comp: Tensor, weight: Tensor | None
+        self, part: LikelihoodPart, logits: Tensor, y_comp: Tensor, weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        loss, gradient, r = gradients.likelihood(logits, self._columns(part, y_comp))
-        moving = [(learner, place) for learner, place in part.learners if learner.slope is not None]
-        if moving:
+        loss, gradient, r = likelihoods.gradient(logits, self._columns(part, y_comp))
+        learning = [pair for pair in part.learners if pair[0].gradient is not None]
+        if learning:
             of_code = torch.eye(logits.shape[-2]) if self.patterns is None else self.patterns[1]
             counts = of_code.to(logits.device).index_select(0, y_comp).neg_()
             if weight is not None:
                 counts *= weight.unsqueeze(-1)
-            for learner, place in moving:
-                slope = learner.how.slope(learner.parameters, self.log_T, r[place] @ counts)
-                learner.set_slope(slope, len(y_comp), self.n_labels)
-        return _weighed(loss, gradient, weight)
+            for learner, place in learning:
+                at_T = learner.how.gradient(learner.parameters, self.log_T, r[place] @ counts)
+                learner.set_gradient(at_T, len(y_comp), self.n_labels)
+        return _weighted_sum(loss, gradient, weight)
 
-    def _columns(self, part: Likelihoods, y_comp: Tensor) -> Tensor:
+    def _columns(self, part: LikelihoodPart, y_comp: Tensor) -> Tensor:
         """Return log M[:, ȳ] of each run and row, (runs or 1, K, B)."""
-        learned = [learner.log_matrix(self.log_T) for learner, _ in part.learners]
+        learned = [learner.log_matrices(self.log_T) for learner, _ in part.learners]
         if self.patterns is None:
             matrices = torch.cat([part.fixed, *learned]) if learned else part.fixed
             columns = matrices.gather(-1, y_comp.expand(*matrices.shape[:-1], -1))
@@ -290,8 +220,8 @@ class Objective:
             columns = torch.cat([fixed, *(log_rest + log_T @ counts for log_T in learned)])
         return columns if part.which is None else columns.index_select(0, part.which)
 
-    def _of_method(
-        self, part: OneMethod, logits: Tensor, y_comp: Tensor, weight: Tensor | None
+    def _method(
+        self, part: MethodPart, logits: Tensor, y_comp: Tensor, weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         method = part.method
         if method.whole_batch:
@@ -300,15 +230,15 @@ class Objective:
         if method.gradient is None:
             return self._by_autograd(part, logits, y_comp, weight)
         if method.whole_batch:
-            total, gradient = method.gradient(logits, y_comp, part.given, weight)
+            total, gradient = method.gradient(logits, y_comp, part.gradient_input, weight)
             return total, gradient
-        loss, gradient = method.gradient(logits, y_comp, part.given)
-        return _weighed(loss, gradient, weight)
+        loss, gradient = method.gradient(logits, y_comp, part.gradient_input)
+        return _weighted_sum(loss, gradient, weight)
 
     def _by_autograd(
-        self, part: OneMethod, logits: Tensor, y_comp: Tensor, weight: Tensor | None
+        self, part: MethodPart, logits: Tensor, y_comp: Tensor, weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        method, learner, log_T = part.method, part.learner, self.log_T
+        method, learner, log_T = part.method, part.learner, part.log_matrix
         z = logits.transpose(-1, -2).detach().requires_grad_()
         inputs = [z]
         if learner is not None:
@@ -321,22 +251,22 @@ class Objective:
             rows = method.loss(z, y_comp, log_T)
             _check_shape(rows, tuple(z.shape[:2]))
             total = (rows if weight is None else rows * weight).sum(-1)
-        gradient, *others = torch.autograd.grad(total.sum(), inputs)
+        gradient, *at_parameters = torch.autograd.grad(total.sum(), inputs)
         if learner is not None:
-            learner.set_slope(others[0], len(y_comp), self.n_labels)
+            learner.set_gradient(at_parameters[0], len(y_comp), self.n_labels)
         return total.detach(), gradient.transpose(-1, -2)
 
-    def settle(self) -> FloatArray:
+    def pop_losses(self) -> FloatArray:
         """Return the sum of losses of each batch since the last call, (batches, runs)."""
-        found = np.zeros((len(self.parts[0].pending), len(self.learned)))
+        sums = np.zeros((len(self.parts[0].pending), self.n_runs))
         for part in self.parts:
             if part.pending:
-                found[:, part.runs] = torch.stack(part.pending).cpu().double().numpy()
+                sums[:, part.runs] = torch.stack(part.pending).cpu().double().numpy()
             part.pending = []
-        return found
+        return sums
 
 
-def shares_of(y_comp: Tensor, weight: Tensor | None, n_classes: int) -> Tensor:
+def label_shares(y_comp: Tensor, weight: Tensor | None, n_classes: int) -> Tensor:
     """Return the share of each label, by weight."""
     counts = torch.bincount(y_comp, weight, minlength=n_classes).float()
     return counts / counts.sum()
@@ -345,11 +275,15 @@ def shares_of(y_comp: Tensor, weight: Tensor | None, n_classes: int) -> Tensor:
 def balanced(y_comp: Tensor, weight: Tensor | None, shares: Tensor) -> Tensor:
     """Return weights under which the labels of a batch have the given shares.
 
-    A label that the batch lacks lacks its share.
+    The share of a label that does not occur in the batch is not distributed over the others.
     """
     mass = torch.bincount(y_comp, weight, minlength=len(shares))
     factors = (len(y_comp) * shares / mass).index_select(0, y_comp)
     return factors if weight is None else torch.where(weight > 0, factors * weight, 0.0)
+
+
+def _is_likelihood(method: Method) -> bool:
+    return method.likelihood is not None and method.assumes is None
 
 
 def _check_shape(loss: Tensor, shape: tuple[int, ...]) -> None:
@@ -361,21 +295,21 @@ def _check_shape(loss: Tensor, shape: tuple[int, ...]) -> None:
         )
 
 
-def _weighed(loss: Tensor, gradient: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the sum of the rows' losses, and its gradient."""
+def _weighted_sum(loss: Tensor, gradient: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of the rows' losses, and its gradient."""
     if weight is not None:
         loss, gradient = loss * weight, gradient * weight
     return loss.sum(-1), gradient
 
 
-def _place(chosen: list[int], n_runs: int, device: torch.device) -> slice | Tensor | None:
-    """Return where these are among all runs."""
-    place = None if len(chosen) == n_runs else _as_slice(chosen)
+def _place(members: list[int], n_runs: int, device: torch.device) -> slice | Tensor | None:
+    """Return the positions of members among all runs, as an index."""
+    place = None if len(members) == n_runs else _as_slice(members)
     return torch.tensor(place, device=device) if isinstance(place, list) else place
 
 
-def _as_slice(chosen: list[int]) -> slice | list[int]:
-    """Return evenly spaced indices as a slice, which takes a view where a list takes a copy."""
-    step = chosen[1] - chosen[0] if len(chosen) > 1 else 1
-    evenly = slice(chosen[0], chosen[-1] + 1, step)
-    return evenly if chosen == list(range(chosen[-1] + 1))[evenly] else chosen
+def _as_slice(members: list[int]) -> slice | list[int]:
+    """Return evenly spaced indices as a slice, which reads a view where a list reads a copy."""
+    step = members[1] - members[0] if len(members) > 1 else 1
+    even = slice(members[0], members[-1] + 1, step)
+    return even if members == list(range(members[-1] + 1))[even] else members

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,19 +11,7 @@ from ..classifiers.base import Checked
 from ..labels.patterns import log_likelihoods
 from ..utils import checks
 from ..utils.typing import IntArray
-
-if TYPE_CHECKING:
-    from .objective import Patterns, Run
-    from .train import Samples
-
-
-def decoder(checked: Checked, run: Run) -> Any:
-    """Return how predictions are made.
-
-    By the largest p where evidence is more than labels, or where the T given, by which the others
-    decode, is known to be only near the one that labels follow.
-    """
-    return "max" if checked.evidence is not None or run.learns_held_out else run.method.decoder
+from .samples import Patterns, Samples
 
 
 def check(checked: Checked, method: Any, criterion: str = "scel", *, begun: bool = False) -> None:
@@ -77,8 +65,6 @@ def _check_evidence(evidence: labels.Evidence, method: Any, criterion: str, begu
 
 def samples(checked: Checked, part: IntArray, method: Any = None) -> Samples:
     """Return what is trained on, with weights of mean 1; without a method what is judged by."""
-    from .train import Samples
-
     rows, k, patterns = entries(checked, part, method)
     if checked.weights is None:
         return Samples(rows, k, None, patterns)
@@ -94,8 +80,6 @@ def entries(
 
     A likelihood takes all labels of a row together; other methods, and SCEL, take each by itself.
     """
-    from .objective import Patterns
-
     if checked.evidence is not None:
         evidence = checked.evidence[part]
         patterns = Patterns(*evidence.patterns)

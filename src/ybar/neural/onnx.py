@@ -39,28 +39,27 @@ def to_onnx(
 ) -> None:
     """Write a fitted network as an ONNX file, whole or not at all.
 
-    The graph takes ``X`` of shape (N, n_features), N being free, and gives ``class_index``
-    (int64, what `predict` gives as an index into ``classes_``), ``complementary_probabilities``
-    (q) and, where the network has p of its own, ``probabilities`` (p), both float32.
+    The graph reads ``X`` of shape (N, n_features) for any N. It returns ``class_index`` (int64, the
+    prediction as an index into ``classes_``), ``complementary_probabilities`` (q) and, if the
+    method estimates p, ``probabilities`` (p), both float32.
 
     Parameters
     ----------
     classifier : fitted ComplementaryNetClassifier
         Its decoder must be "l1", "l2" or "max".
     path : str or path
-        A file there is replaced, at once and only when the new one is complete.
+        An existing file is replaced once the new one is complete.
     example : array-like of shape (N, ...), optional
-        One or more rows such as `fit` took, for their shape. Needed with `network`, unused
-        without.
+        One or more rows of X, for their shape. Required if the classifier has a `network`.
     dtype : {"float32", "uint8"}
         Of ``X``. uint8 is scaled to [0, 1] in the graph, as the classifier does.
 
     Notes
     -----
-    The names of the classes are in the metadata of the model, as JSON under ``classes``. What
-    comes after the logits is computed in float64, as in `predict`, so that near ties are decided
-    alike; of classes that tie to within rounding it may take another. The "l1" decoder
-    holds N×K×K numbers: with many classes pass few rows at a time.
+    The metadata of the model hold the names of the classes, as JSON under ``classes``. The graph
+    decodes in float64, as `predict` does, so that both decide near ties alike; classes that tie to
+    within rounding may differ. The "l1" decoder holds N×K×K numbers: with many classes, pass few
+    rows at a time.
 
     Examples
     --------
@@ -99,7 +98,7 @@ def to_onnx(
 
 
 def _check(classifier: Any, dtype: Any) -> Reading:
-    """Refuse what cannot be exported, and return how the logits are to be read."""
+    """Raise if the classifier cannot be exported; return how its logits become classes."""
     if not isinstance(classifier, NetBase):
         raise TypeError(
             "classifier must be a fitted ComplementaryNetClassifier; got "
@@ -123,7 +122,7 @@ def _check(classifier: Any, dtype: Any) -> Reading:
 
 
 def _example(example: ArrayLike | None) -> AnyArray:
-    rule = "example must be an array of one or more rows such as fit took"
+    rule = "example must be an array of one or more rows of the X that fit was passed"
     if example is None:
         raise ValueError(f"{rule}, because the classifier has network=; got None. Pass X[:1]")
     rows = checks.array_of_numbers(example, rule)
@@ -133,7 +132,7 @@ def _example(example: ArrayLike | None) -> AnyArray:
 
 
 class _Graph:
-    """An ONNX graph in the making; values have names, and each node comes after what it reads."""
+    """An ONNX graph that is being built. Values have names; a node follows those it reads from."""
 
     def __init__(self, onnx: Any) -> None:
         self.onnx = onnx
@@ -212,21 +211,21 @@ def _add_dense(graph: _Graph, classifier: NetBase, dtype: str) -> None:
 
 
 def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) -> int:
-    """Add what torch makes of the module, and return the IR version it needs."""
+    """Add torch's export of the module, and return the IR version that it needs."""
     torch = require("torch", "torch", "to_onnx of a network")
     require("onnxscript", "onnx", "to_onnx of a network")
-    from . import models
+    from .networks import Module  # imports torch
 
-    model = models.Module(classifier.network, 0, torch.device("cpu"))
+    model = Module(classifier.network, 0, torch.device("cpu"))
     model.set_weights(0, classifier.network_state_)
-    # Two rows at least: of an example with one, torch takes N for the constant 1.
+    # At least two rows: with one, torch treats N as the constant 1.
     x = torch.zeros((2, *rows.shape[1:]))
     try:
         model.forward(x)
     except (RuntimeError, TypeError, ValueError, IndexError) as err:
         raise ValueError(
-            f"example must have rows that network takes; got shape {rows.shape} "
-            f"({_first_line(err)}). Pass X[:1] of the X that fit took"
+            f"example must have rows that network accepts; got shape {rows.shape} "
+            f"({_first_line(err)}). Pass X[:1] of the X that fit was passed"
         ) from err
     try:
         with _quiet_export():
@@ -242,13 +241,13 @@ def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) 
             )
     except (torch.onnx.OnnxExporterError, RuntimeError) as err:
         raise ValueError(
-            "network must be a module that torch.onnx.export takes, with any number of rows; got "
-            f"one that it refuses ({_first_line(err.__cause__ or err)}). Call torch.onnx.export "
+            "network must be a module that torch.onnx.export accepts, with any number of rows; got "
+            f"one that it rejects ({_first_line(err.__cause__ or err)}). Call torch.onnx.export "
             "on it for the whole report"
         ) from err
     body = program.model_proto
     for node in body.graph.node:
-        del node.metadata_props[:]  # torch's notes name files of this machine
+        del node.metadata_props[:]  # torch's metadata name files of this machine
     graph.add("Identity", [_add_input(graph, dtype)], "ybar.input")
     graph.nodes.extend(body.graph.node)
     graph.constants.extend(body.graph.initializer)
@@ -259,7 +258,7 @@ def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) 
 
 @contextlib.contextmanager
 def _quiet_export() -> Iterator[None]:
-    """Keep to ourselves what torch's exporter says of its own insides and of absent torchvision."""
+    """Hide the exporter's warnings about its internals and about missing torchvision."""
     registry = logging.getLogger("torch.onnx._internal.exporter._registration")
     level = registry.level
     registry.setLevel(logging.ERROR)
@@ -277,7 +276,7 @@ def _first_line(err: BaseException) -> str:
 
 
 def _add_reading(graph: _Graph, reading: Reading, own_T: FloatArray) -> None:
-    """Add what `Reading` does with the logits: q, p if the network has it, and the class."""
+    """Add what `Reading` computes from the logits: q, p if the method has it, and the class."""
     logits = graph.cast("ybar.logits", "ybar.logits64", "float64")
     q = graph.add("Softmax", [logits], "ybar.softmax", axis=1)
     if reading.estimates == "p":
@@ -292,7 +291,7 @@ def _add_reading(graph: _Graph, reading: Reading, own_T: FloatArray) -> None:
 
 
 def _add_scores(graph: _Graph, reading: Reading, q: str) -> tuple[str, str]:
-    """Add the scores that `decode` compares, and return how they are compared."""
+    """Add the scores that `decode` compares; return the comparison and the scores."""
     T = reading.T
     if transition.is_uniform(T):
         return "ArgMin", q
@@ -300,7 +299,7 @@ def _add_scores(graph: _Graph, reading: Reading, q: str) -> tuple[str, str]:
         inverse = graph.constant("ybar.inverse_T", decode.inverse(T, stacklevel=5))
         return "ArgMax", graph.add("MatMul", [q, inverse], "ybar.scores")
     if reading.decoder == "l2":
-        # ‖q - t‖² less ‖q‖², which is the same for every class.
+        # ‖q - t‖² minus ‖q‖², which is the same for every class.
         products = graph.add("MatMul", [q, graph.constant("ybar.-2T", -2 * T.T)], "ybar.products")
         squares = graph.constant("ybar.squares", (T * T).sum(axis=1))
         return "ArgMin", graph.add("Add", [products, squares], "ybar.scores")

@@ -1,8 +1,9 @@
-"""Many runs on the same rows: which train as one stack, on which thread, and what is kept."""
+"""Many runs on the same rows: which of them train as one stack, what is recorded, what is kept."""
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,46 +12,40 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .. import decode
-from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from . import evaluate
 from .data import Rows
-from .losses import FIRST_NOISE
-from .models import Dense, Module
-from .noise import Noise
+from .loop import Epoch, Recipe, Stack, batches, one_thread, train
+from .networks import Dense, Module
 from .objective import Run
-from .train import Epoch, Recipe, Samples, Stack, one_thread, train
+from .samples import Samples
+from .transition_layer import HeldOutUpdates, Judgement, LearnedTransition
 
-# Products wider than this gain nothing from more columns, and lose where weights leave the cache.
+# Wider products gain nothing from more columns, and lose once the weights leave the cache.
 _WIDEST_STACK = 512
 _SECONDS_BETWEEN_LOOKS = 0.1
-# As many as the mean of the weights looks back on.
-_STEPS_BEFORE_NOISE = 1000
-_LEAST_NOISE = 1e-4
-
 
 Measure: TypeAlias = "Callable[[evaluate.Outputs, Record], dict[str, float]]"
 
 
 class Data(NamedTuple):
-    """What all runs of a population see."""
+    """The rows and labels that all runs of a population train on and are evaluated with."""
 
     X: Any
     training: Samples
     validation: Samples | None
     T: FloatArray
     watched: tuple[tuple[Any, Measure], ...] = ()
-    """(X, function of what a run says of it, and of its record): more to record of each epoch."""
+    """Further (X, measure): more values to record of each epoch, from the outputs for X."""
     held_out: Measure | None = None
-    """The same of the validation's rows, each row once, in ascending order."""
+    """A measure of the validation rows, each row once, in ascending order."""
     jointly: Samples | None = None
-    """The validation's labels with all of a row taken together, if T is learned from them."""
+    """The validation labels with those of a row as one pattern, if T is learned from them."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which epoch counts, and when to give up."""
+    """Which epoch is kept, and when a run stops early."""
 
     select: str = "best"
     criterion: str = "scel"
@@ -59,193 +54,217 @@ class Selection:
 
 @dataclass
 class Record:
-    """What is known of a run: every epoch, and the weights of the one that counts."""
+    """What is known of a run: the values of every epoch, and the weights of the kept one."""
 
     run: Run
     reading: evaluate.Reading
+    index: int = 0
+    """The position of the run in the population."""
     history: dict[str, list[float]] = field(default_factory=lambda: collections.defaultdict(list))
     lowest: float = math.inf
     lowest_epoch: int = 0
     kept_epoch: int = 0
     weights: list[AnyArray] = field(default_factory=list)
     transition: FloatArray | None = None
-    learned: AnyArray | None = None
-    noise: Noise | None = None
-    """Where the noise level was learned: what held-out labels say of it."""
-    judged_from: int = 1
-    """The first epoch that later ones can be held against: by then T is what it will be."""
+    learned: LearnedTransition | None = None
+    comparable_from: int = 1
+    """The first epoch after the T of the run was estimated: earlier ones had another T."""
     failed: tuple[int, int] | None = None
     """Epoch and batch at which the loss was no longer finite."""
+    state: list[AnyArray] = field(default_factory=list)
+    """The state of its stack at the end of training, if a caller asked for it."""
     done: bool = False
 
-    def take(
+    @property
+    def n_epochs(self) -> int:
+        """The number of epochs recorded."""
+        return len(self.history["loss"])
+
+    def update(
         self,
-        epoch: int,
         values: dict[str, float],
         stack: Stack,
         run: int,
-        how: Selection,
-        noise: Noise | None = None,
-        begins: bool = False,
+        selection: Selection,
+        judgement: Judgement,
     ) -> None:
-        """Add an epoch, and its weights if they are the ones to keep.
+        """Record an epoch, and keep its weights if the selection says so.
 
-        One that only `begins` is no rival of later ones: it was judged by another T than they.
+        A provisional epoch is no rival of later ones, which have another T.
         """
-        if begins:
-            self.judged_from = epoch + 1
-        better = begins or values[how.criterion] < self.lowest
+        epoch, provisional = self.n_epochs + 1, judgement.provisional
+        if provisional:
+            self.comparable_from = epoch + 1
+        better = provisional or values[selection.criterion] < self.lowest
         if better:
-            self.lowest = math.inf if begins else values[how.criterion]
+            self.lowest = math.inf if provisional else values[selection.criterion]
             self.lowest_epoch = epoch
-        if better or how.select == "last" or not self.weights:
-            weights, transition = stack.model.weights(run), stack.objective.transition(run)
-            learned = stack.objective.parameters_of(run)
-            self.kept_epoch, self.weights = epoch, weights
-            self.transition, self.learned, self.noise = transition, learned, noise
-        for name, value in values.items():
+        if better or selection.select == "last" or not self.weights:
+            self.kept_epoch, self.weights = epoch, stack.model.weights(run)
+            self.transition = stack.transition.matrix(run)
+            self.learned = stack.transition.learned(run, judgement.estimate)
+        for name, value in (dict.fromkeys(self.history, math.nan) | values).items():
             self.history[name].append(value)
-        if how.patience is not None and epoch - self.lowest_epoch >= how.patience:
+        if selection.patience is not None and epoch - self.lowest_epoch >= selection.patience:
             self.done = True
 
     def kept(self, name: str) -> float:
-        """Return a number of the epoch that is kept, infinity if there is none."""
+        """Return a value of the epoch that is kept, infinity if there is none."""
         return self.history[name][self.kept_epoch - 1] if self.weights else math.inf
 
 
 def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
     """Return which runs train as one stack; `width` is that of a run's first layer.
 
-    It depends on nothing else, so that results do not depend on the number of threads. Runs of a
-    method stay together where they can, and those of one rate are neighbours.
+    The stacks depend on nothing else, so that results do not depend on the number of threads. Runs
+    of a method stay together where possible, and runs of one learning rate are neighbours.
     """
     methods = list(dict.fromkeys(run.method for run in runs))
     by_method = sorted(range(len(runs)), key=lambda i: methods.index(runs[i].method))
     n_stacks = math.ceil(len(runs) / max(1, _WIDEST_STACK // width))
-    found = []
-    for part in np.array_split(np.array(by_method, dtype=int), n_stacks):
-        found.append(sorted(part.tolist(), key=lambda i: runs[i].learning_rate))
-    return found
+    parts = np.array_split(np.array(by_method, dtype=int), n_stacks)
+    return [sorted(part.tolist(), key=lambda i: runs[i].learning_rate) for part in parts]
 
 
-def follow(
-    stack: Stack,
-    records: Sequence[Record],
-    data: Data,
-    recipe: Recipe,
-    how: Selection,
-    inverse: FloatArray,
-    generator: np.random.Generator,
-    stop: threading.Event,
-    tell: Callable[[Record, int], Any],
-) -> Iterator[None]:
-    """Train a stack, an epoch at each ``next``, and record it."""
-    device = stack.model.device
-    rows = Rows(data.X, device)
-    watched = [(Rows(X, device), measure) for X, measure in data.watched]
-    held_out = at = np.empty(0, dtype=np.intp)
-    if data.validation is not None:
-        held_out, at = np.unique(data.validation.rows, return_inverse=True)
-    for epoch in train(stack, rows, data.training, recipe, generator, stop):
-        with one_thread():
-            logits = None
-            if data.validation is not None:
-                logits = logits_of(stack.model, rows, held_out)
-            _end_failed(records, epoch, stack, logits)
-            alive = [run for run, record in enumerate(records) if not record.done]
-            noise: dict[int, Noise] = {}
-            under: dict[int, Any] = {}
-            learned_from = data.jointly or data.validation
-            if learned_from is not None and logits is not None:
-                there = np.searchsorted(held_out, learned_from.rows)
-                k, weight, patterns = learned_from[1:]
-                for run in alive:
-                    if records[run].run.learns_held_out:
-                        noise[run] = Noise(logits[run][there], k, weight, data.T, patterns)
-            # Trained with once p is about something: an unsure p explains any noise, and without
-            # noise in T it would have to stay unsure.
-            soon = min(_STEPS_BEFORE_NOISE, recipe.max_epochs * epoch.batches / 2)
-            begins = epoch.epoch * epoch.batches < soon
-            if not begins:
-                for run, found in noise.items():
-                    own, halves = _learned(found, records[run].run, there)
-                    under[run] = [(np.flatnonzero(at % 2 == i), T) for i, T in enumerate(halves)]
-                    stack.give(run, own)
-            T = [stack.objective.transition(run) for run in range(len(records))]
-            values = [
-                {"loss": float(loss), "scel": math.nan, "ure": math.nan} for loss in epoch.loss
-            ]
-            if data.validation is not None and logits is not None:
-                for run in alive:
-                    outputs = evaluate.Outputs(logits[run], records[run].reading, T[run])
-                    values[run] |= evaluate.held_out(
-                        outputs,
-                        at,
-                        data.validation.y_comp,
-                        data.validation.weight,
-                        _inverse(T[run]) if run in noise else inverse,
-                        data.validation.patterns,
-                        under.get(run, ()),
-                    )
-                    if data.held_out is not None:
-                        values[run] |= data.held_out(outputs, records[run])
-            for its_rows, measure in watched:
-                logits = logits_of(stack.model, its_rows, np.arange(len(its_rows)))
-                for run in alive:
-                    outputs = evaluate.Outputs(logits[run], records[run].reading, T[run])
-                    values[run] |= measure(outputs, records[run])
-        for run in alive:
-            record = records[run]
-            values[run]["seconds"] = epoch.seconds
-            own_noise, waits = noise.get(run), begins and run in noise
-            record.take(epoch.epoch, values[run], stack, run, how, own_noise, waits)
-            if tell(record, epoch.epoch):
-                record.done = True
-        if all(record.done for record in records):
-            return
-        yield
+class StackTraining:
+    """Trains a stack and records every epoch of its runs.
 
-
-def _learned(found: Noise, run: Run, rows: IntArray) -> tuple[AnyArray, list[FloatArray]]:
-    """Return the parameters of T that held-out labels give a run, and the T to judge each half by.
-
-    None where all labels are judged by the T found.
+    Parameters
+    ----------
+    stack : Stack
+    records : sequence of Record
+        One per run of the stack.
+    data : Data
+    recipe : Recipe
+    selection : Selection
+    inverse : ndarray of shape (K, K)
+        T⁻¹, with which URE is computed.
+    report : callable
+        Called with each record after each epoch; a true answer stops the run.
     """
-    if run.method.learns == "free":
-        return np.log(found.transition(run.trust)), found.elsewhere(rows, run.trust)
-    level = min(max(found.estimate, _LEAST_NOISE), 1 - _LEAST_NOISE)
-    return np.array([math.log(level) - math.log1p(-level)]), []
+
+    def __init__(
+        self,
+        stack: Stack,
+        records: Sequence[Record],
+        data: Data,
+        recipe: Recipe,
+        selection: Selection,
+        inverse: FloatArray,
+        report: Callable[[Record], Any],
+    ) -> None:
+        self.stack, self.records, self.data = stack, list(records), data
+        self.recipe, self.selection, self.inverse, self.report = recipe, selection, inverse, report
+        device = stack.model.device
+        self.rows = Rows(data.X, device)
+        self.watched = [(Rows(X, device), measure) for X, measure in data.watched]
+        self.updates: HeldOutUpdates | None = None
+        if data.validation is not None:
+            self.held_out, self.positions = np.unique(data.validation.rows, return_inverse=True)
+            n_batches = len(batches(len(data.training.rows), recipe.batch_size))
+            self.updates = HeldOutUpdates(
+                stack.runs,
+                data.T,
+                data.jointly or data.validation,
+                data.validation.rows,
+                recipe.max_epochs * n_batches,
+            )
+
+    def fix_first_transitions(self) -> None:
+        """Fix the T of the runs that wait for their first estimate on held-out labels."""
+        for run, learned in self.updates.starts().items() if self.updates else ():
+            self.stack.fix_transition(run, learned)
+
+    def epochs(self, generator: np.random.Generator, stop: threading.Event) -> Iterator[None]:
+        """Train an epoch at each ``next``, and record it."""
+        training = train(self.stack, self.rows, self.data.training, self.recipe, generator, stop)
+        with contextlib.closing(training):
+            for epoch in training:
+                with one_thread():
+                    values, judgements = self._evaluate(epoch)
+                for run, judgement in judgements.items():
+                    record = self.records[run]
+                    record.update(values[run], self.stack, run, self.selection, judgement)
+                    record.done |= bool(self.report(record))
+                if all(record.done for record in self.records):
+                    return
+                yield
+
+    def _evaluate(self, epoch: Epoch) -> tuple[dict[int, dict[str, float]], dict[int, Judgement]]:
+        """Return the values to record of each run that goes on, and how its labels were judged."""
+        logits = None
+        if self.data.validation is not None:
+            logits = logits_of(self.stack.model, self.rows, self.held_out)
+        self._end_failed(epoch, logits)
+        alive = [run for run, record in enumerate(self.records) if not record.done]
+        judgements = {run: Judgement() for run in alive}
+        if self.updates is not None and logits is not None:
+            for run in alive:
+                step = epoch.epoch * epoch.batches
+                judgements[run], learned = self.updates.judge(run, logits[run], step)
+                if learned is not None:
+                    self.stack.fix_transition(run, learned)
+        T = {run: self.stack.transition.matrix(run) for run in alive}
+        values = {
+            run: {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
+            for run in alive
+        }
+        if logits is not None:
+            for run in alive:
+                values[run] |= self._on_held_out(run, logits[run], T[run], judgements[run])
+        for rows, measure in self.watched:
+            logits = logits_of(self.stack.model, rows, np.arange(len(rows)))
+            for run in alive:
+                record = self.records[run]
+                values[run] |= measure(
+                    evaluate.Outputs(logits[run], record.reading, T[run]), record
+                )
+        for run in alive:
+            values[run]["seconds"] = epoch.seconds
+        return values, judgements
+
+    def _on_held_out(
+        self, run: int, logits: AnyArray, T: FloatArray, judgement: Judgement
+    ) -> dict[str, float]:
+        assert self.data.validation is not None  # noqa: S101
+        record = self.records[run]
+        outputs = evaluate.Outputs(logits, record.reading, T)
+        inverse = self.inverse if judgement.estimate is None else pseudo_inverse(T)
+        values = evaluate.held_out(
+            outputs, self.data.validation, self.positions, inverse, judgement.halves
+        )
+        return (
+            values if self.data.held_out is None else values | self.data.held_out(outputs, record)
+        )
+
+    def _end_failed(self, epoch: Epoch, logits: AnyArray | None) -> None:
+        """End runs whose loss, weights or held-out logits are no longer finite."""
+        for run, record in enumerate(self.records):
+            batch = epoch.failed.get(run)
+            arrays = self.stack.model.weights(run) if logits is None else [logits[run]]
+            if batch is None and not all(np.isfinite(array).all() for array in arrays):
+                batch = epoch.batches
+            if batch is not None and not record.done:
+                record.failed, record.done = (record.n_epochs + 1, batch), True
 
 
-def _inverse(T: FloatArray) -> FloatArray:
+def pseudo_inverse(T: FloatArray) -> FloatArray:
+    """Return the pseudo-inverse of T, without a warning where T is singular."""
     return np.asarray(np.linalg.pinv(T), dtype=np.float64)
-
-
-def _end_failed(
-    records: Sequence[Record], epoch: Epoch, stack: Stack, logits: AnyArray | None
-) -> None:
-    """End runs whose loss, weights or held-out logits are no longer finite."""
-    for run, record in enumerate(records):
-        batch = epoch.failed.get(run)
-        arrays = stack.model.weights(run) if logits is None else [logits[run]]
-        if batch is None and not all(np.isfinite(array).all() for array in arrays):
-            batch = epoch.batches
-        if batch is not None and not record.done:
-            record.failed, record.done = (epoch.epoch, batch), True
 
 
 def logits_of(model: Dense | Module, rows: Rows, index: IntArray) -> AnyArray:
     """Return the logits of all runs at those rows, (runs, rows, K)."""
-    found: AnyArray | None = None
+    out: AnyArray | None = None
     for place, x in rows.blocks(index):
         logits = model.forward(x).cpu().numpy()
-        if found is None:
-            found = np.empty((len(logits), len(index), logits.shape[2]), np.float32)
-        found[:, place] = logits
-    return np.empty((model.n_runs, 0, 0)) if found is None else found
+        if out is None:
+            out = np.empty((len(logits), len(index), logits.shape[2]), np.float32)
+        out[:, place] = logits
+    return np.empty((model.n_runs, 0, 0)) if out is None else out
 
 
-def take_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event) -> None:
+def train_in_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event) -> None:
     """Advance all by an epoch in turn until each is at its end, on so many threads."""
     waiting = collections.deque(trainings)
     failures: list[BaseException] = []
@@ -269,105 +288,22 @@ def take_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading
     if n_jobs == 1 or len(trainings) == 1:
         work()
     else:
-        threads = [threading.Thread(target=work) for _ in range(min(n_jobs, len(trainings)))]
-        for thread in threads:
-            thread.start()
-        try:
-            # In short waits: a signal may wake another thread, and this one must see Ctrl-C.
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(_SECONDS_BETWEEN_LOOKS)
-        except BaseException:
-            stop.set()
-            for thread in threads:
-                thread.join()
-            raise
+        _on_threads(work, min(n_jobs, len(trainings)), stop)
     if failures:
         raise failures[0]
 
 
-def grow(
-    runs: Sequence[Run],
-    readings: Sequence[evaluate.Reading],
-    data: Data,
-    recipe: Recipe,
-    how: Selection,
-    *,
-    make: Callable[[Sequence[Run]], Dense | Module],
-    width: int,
-    seed: int,
-    n_jobs: int = 1,
-    tell: Callable[[Record, int], Any] | None = None,
-    start: dict[str, Any] | None = None,
-) -> list[Record]:
-    """Train all runs and return their records, in the order of the runs.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the model of those runs that train as one stack.
-    width : int
-        Outputs of a run's first layer: how many runs make a stack.
-    seed : int
-        Of the order in which rows come, which all runs share.
-    n_jobs : int
-        Threads, each training a stack at a time. Results do not depend on it.
-    tell : callable
-        Called after each epoch of each run with its record; a true answer ends the run.
-    start : dict, optional
-        ``weights`` and ``learned`` of a record to start from.
-
-    Notes
-    -----
-    Ctrl-C ends all runs and is passed on as `Interrupted`, which carries the records.
-    """
-    with np.errstate(divide="ignore"):
-        log_T = np.log(data.T)
-    if how.criterion == "ure" or any(run.method.inverts for run in runs):
-        inverse = decode.inverse(data.T, stacklevel=5)
-    else:  # URE is recorded, but nothing depends on it: no warning where T is singular
-        inverse = _inverse(data.T)
-    records = [Record(run, reading) for run, reading in zip(runs, readings, strict=True)]
-    stop = threading.Event()
-    lock = threading.Lock()
-
-    def tell_one_at_a_time(record: Record, epoch: int) -> Any:
-        with lock:
-            return tell is not None and tell(record, epoch)
-
-    trainings = []
-    for chosen in stacks_of(runs, width):
-        mine = [runs[i] for i in chosen]
-        stack = Stack(make(mine), mine, log_T, recipe)
-        if start is not None:
-            stack.start(start["weights"], start["learned"])
-        elif data.validation is not None:
-            for i, run in enumerate(mine):
-                if run.method.learns == "free" and run.learns_held_out:
-                    stack.give(i, np.log(with_uniform_noise(data.T, FIRST_NOISE)))
-        trainings.append(
-            follow(
-                stack,
-                [records[i] for i in chosen],
-                data,
-                recipe,
-                how,
-                inverse,
-                np.random.default_rng(seed),
-                stop,
-                tell_one_at_a_time,
-            )
-        )
+def _on_threads(work: Callable[[], None], n_threads: int, stop: threading.Event) -> None:
+    threads = [threading.Thread(target=work) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
     try:
-        take_turns(trainings, n_jobs, stop)
-    except KeyboardInterrupt:
-        raise Interrupted(records) from None
-    return records
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with what there is so far."""
-
-    def __init__(self, records: list[Record]) -> None:
-        super().__init__()
-        self.records = records
+        # In short waits: a signal may wake another thread, and this one must see Ctrl-C.
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_SECONDS_BETWEEN_LOOKS)
+    except BaseException:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        raise

@@ -14,7 +14,8 @@ from ..decode import Method as Decoder
 from ..utils import checks
 from ..utils.typing import FloatArray, Seed
 from . import settings
-from .base import Callback, NetBase
+from .base import NetBase
+from .reporting import Callback
 
 __all__ = ["ComplementaryNetClassifierCV"]
 
@@ -24,16 +25,16 @@ _PAPER_RATES = (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
 class ComplementaryNetClassifierCV(NetBase):
     """`ComplementaryNetClassifier` with the learning rate chosen on held-out complementary labels.
 
-    All rates train on the same rows as one population: side by side in one matrix product where
-    networks are narrow, in turns on `n_jobs` threads where they are wide. The one with the lowest
-    SCEL (or URE) is kept.
+    All rates train on the same rows as one population: narrow networks side by side in one matrix
+    product, wide networks in turns on `n_jobs` threads. The rate with the lowest SCEL (or URE) is
+    kept.
 
     Parameters
     ----------
     learning_rates : list of float, optional
         Candidates; by default the paper's 1e-3, 5e-4, 1e-4, 5e-5 and 1e-5.
     transition_trusts : list of float, optional
-        Candidates for ``transition_trust`` of "cpe-t", each tried with each rate; by default 0.
+        Candidates for ``transition_trust`` of "cpe-t", combined with every rate; by default 0.
     n_jobs : int, optional
         Threads, -1 for all cores; None is one. The result does not depend on it.
     method, hidden_layer_sizes, transition, decoder, classes, network, weight_decay, batch_size, \
@@ -45,12 +46,12 @@ patience, device, random_state, verbose, callbacks :
     ----------
     cv_results_ : dict
         ``param_learning_rate``, ``scel``, ``scel_std_error``, ``ure`` and scikit-learn's
-        ``params``, ``mean_test_score``, ``rank_test_score`` (these by `criterion`); infinite where
-        training failed before there was an epoch to keep.
+        ``params``, ``mean_test_score``, ``rank_test_score`` (these by `criterion`). Values are
+        infinite where training failed in its first epoch.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     learning_rate_, transition_trust_ : float
     histories_ : dict
-        From each rate to its history (with the best trust); ``history_`` is that of the best.
+        The history of each rate, with its best trust; ``history_`` is that of the best rate.
     classes_, transition_, coefs_, … : as in `ComplementaryNetClassifier`
 
     Examples
@@ -67,6 +68,9 @@ patience, device, random_state, verbose, callbacks :
     0.01
     """
 
+    learning_rates: ArrayLike | None
+    transition_trusts: ArrayLike | None
+    n_jobs: int | None
     cv_results_: dict[str, Any]
     best_params_: dict[str, float]
     best_index_: int
@@ -102,33 +106,11 @@ patience, device, random_state, verbose, callbacks :
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
-        self.method = method
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.learning_rates = learning_rates
-        self.transition_trusts = transition_trusts
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.network = network
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.dropout = dropout
-        self.input_dropout = input_dropout
-        self.weight_averaging = weight_averaging
-        self.validation_fraction = validation_fraction
-        self.select = select
-        self.criterion = criterion
-        self.patience = patience
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callbacks = callbacks
+        self._store_parameters(locals())
 
     @classmethod
     def paper(cls, method: Any = "cpe-f", **params: Any) -> Self:
-        """Return a search with the paper's settings and rates, but for what is given."""
+        """Return a search with the paper's settings and rates; `params` override them."""
         return cls(method, **settings.paper(method, params))
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -138,7 +120,7 @@ patience, device, random_state, verbose, callbacks :
         ----------
         X : array-like of shape (N, n_features), memory map, or torch Dataset
         y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
-            As `ComplementaryNetClassifier.fit` takes it.
+            As in `ComplementaryNetClassifier.fit`.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -146,8 +128,8 @@ patience, device, random_state, verbose, callbacks :
         self
         """
         with self._all_or_nothing():
-            given = _PAPER_RATES if self.learning_rates is None else self.learning_rates
-            rates = list(dict.fromkeys(check_candidates(given, "learning_rates", float)))
+            rates = _PAPER_RATES if self.learning_rates is None else self.learning_rates
+            rates = list(dict.fromkeys(check_candidates(rates, "learning_rates", float)))
             checks.n_jobs(self.n_jobs)
             if self.validation_fraction == 0:
                 raise ValueError(
@@ -176,7 +158,7 @@ patience, device, random_state, verbose, callbacks :
             self.best_score_ = float(-measured[self.criterion][self.best_index_])
             self.learning_rate_, self.transition_trust_ = candidates[self.best_index_]
             self._keep(checked, records[self.best_index_])
-            # Of each rate the best; with more than one trust the others stand in cv_results_.
+            # The best trust of each rate; cv_results_ has the others.
             best: dict[float, Any] = {}
             for (rate, _), record in zip(candidates, records, strict=True):
                 if rate not in best or record.kept(self.criterion) < best[rate].kept(
@@ -193,7 +175,10 @@ patience, device, random_state, verbose, callbacks :
         if self.transition_trusts is None:
             return [0.0]
         rule = "transition_trusts must be a list of numbers of at least 0"
-        given = checks.array_of_numbers(self.transition_trusts, rule)
-        if given.ndim != 1 or not len(given) or not np.isfinite(given).all() or (given < 0).any():
+        trusts = checks.array_of_numbers(self.transition_trusts, rule)
+        valid = (
+            trusts.ndim == 1 and len(trusts) and np.isfinite(trusts).all() and (trusts >= 0).all()
+        )
+        if not valid:
             raise ValueError(f"{rule}; got {checks.shown(self.transition_trusts)}")
-        return list(dict.fromkeys(given.astype(np.float64).tolist()))
+        return list(dict.fromkeys(trusts.astype(np.float64).tolist()))

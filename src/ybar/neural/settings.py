@@ -1,4 +1,4 @@
-"""What the parameters of the network classifiers may be, and what the paper sets them to."""
+"""Checks of the parameters of the network classifiers, and the paper's settings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from ..utils import checks
 from ..utils.extras import require
+from . import methods
 
 
 def check(classifier: Any) -> None:
-    """Refuse settings that make no sense, before any work is done."""
+    """Raise if a parameter is invalid, before any work is done."""
     for name in ("dropout", "input_dropout", "weight_averaging"):
         value = checks.number(getattr(classifier, name), name, "a number from 0 to below 1", 0, 1)
         if value == 1:
@@ -53,40 +54,39 @@ def check(classifier: Any) -> None:
 
 
 def check_trusts(trusts: Sequence[float], method: Any, name: str) -> None:
-    """Refuse trust in T where no T is learned that could be pulled back."""
+    """Raise if a method other than "cpe-t" has trust in T: only "cpe-t" has a prior for T."""
     if any(trusts) and method.learns != "free":
         raise ValueError(
-            f"{name} must be 0 but for method='cpe-t', which alone learns all of T; got "
+            f"{name} must be 0 unless method='cpe-t', the only method that learns all of T; got "
             f"{max(trusts):g}. Leave it out, or use method='cpe-t'"
         )
 
 
 def device(name: Any) -> Any:
-    """Return the torch device of that name; 'auto' is CUDA's where there is one, else the CPU.
+    """Return the torch device of that name; 'auto' is CUDA if available, else the CPU.
 
-    Apple's must be asked for: we have had none to try it on.
+    'auto' never selects 'mps', which has not been tested.
     """
     torch = require("torch", "torch", "ComplementaryNetClassifier")
-    there = {
+    available = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
     }
     if name == "auto":
-        name = "cuda" if there["cuda"] else "cpu"
-    if not isinstance(name, str) or name not in there:
+        name = "cuda" if available["cuda"] else "cpu"
+    if not isinstance(name, str) or name not in available:
         raise ValueError(f"device must be 'auto', 'cpu', 'cuda' or 'mps'; got {checks.shown(name)}")
-    if not there[name]:
-        found = ", ".join(repr(kind) for kind, is_there in there.items() if is_there)
+    if not available[name]:
+        devices = ", ".join(repr(kind) for kind, is_available in available.items() if is_available)
         raise ValueError(
-            f"device must be one that this machine has ({found}); got {name!r}. Use device='auto'"
+            f"device must be one that this machine has ({devices}); got {name!r}. Use device='auto'"
         )
     return torch.device(name)
 
 
-def paper(method: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what the paper sets, but for the learning rate and what is given."""
-    by_scel = isinstance(method, str) and method.startswith("cpe")
+def paper(method: Any, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return the paper's settings, without the learning rate, updated by `overrides`."""
     settings = {
         "weight_decay": 1e-4,
         "batch_size": 256,
@@ -95,6 +95,6 @@ def paper(method: Any, given: dict[str, Any]) -> dict[str, Any]:
         "input_dropout": 0.0,
         "weight_averaging": 0.0,
         "select": "last",
-        "criterion": "scel" if by_scel else "ure",
+        "criterion": methods.find(method).criterion,
     }
-    return settings | given
+    return settings | overrides

@@ -14,6 +14,7 @@ from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
 from ..neural import ComplementaryNetClassifier
+from ..neural import methods as networks
 from ..utils.errors import InputError
 from ..utils.extras import MissingExtraError
 from ..utils.random import as_generator
@@ -23,10 +24,7 @@ from .files import DataError
 from .model import TableClassifier
 from .training import TrainingTable
 
-NETWORKS = (
-    *("cpe-f", "cpe-n", "cpe-t", "cpe-i", "fwd", "scl-nl", "scl-exp", "dm", "dm-unweighted"),
-    *("ure", "ure-nn", "ure-ga"),
-)
+NETWORKS = tuple(networks.METHODS)
 METHODS = ("auto", "logistic", "knn", "boosting", *NETWORKS)
 AUTO = ("logistic", "knn", "boosting", "cpe-f", "cpe-n")
 

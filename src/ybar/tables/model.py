@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
-from ..metrics.scorers import labels_follow
 from ..utils.errors import input_errors
 from ..utils.typing import AnyArray, FloatArray
 from . import files
@@ -64,9 +63,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.pipeline_[-1].transition_)
 
     @property
-    def labels_follow_(self) -> FloatArray:
-        """The transition matrix of the labels: as passed, or as the classifier learned it."""
-        return labels_follow(self.pipeline_[-1])
+    def label_transition_(self) -> FloatArray:
+        """The transition matrix that labels are assumed to follow, passed in or estimated."""
+        return np.asarray(self.pipeline_[-1].label_transition_)
 
     @property
     def as_text(self) -> list[str]:

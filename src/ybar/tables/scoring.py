@@ -33,7 +33,7 @@ def error_rate(model: Any, rows: Any, mask: BoolArray) -> tuple[float, float]:
     The standard error is as large as one more label of each kind would make it. Otherwise a few
     labels, none of which contradicts the model, would make the estimate look exact.
     """
-    T = model.labels_follow_
+    T = model.label_transition_
     if transition.is_singular(T):
         return float("nan"), float("nan")
     error, std_error = metrics.ure_zero_one(

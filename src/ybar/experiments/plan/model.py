@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
+from ...neural import methods
+
 # Products wider than this gain nothing from more runs side by side (see `neural.population`).
 _WIDEST_JOB = 512
 
@@ -129,7 +131,7 @@ class Method:
     criterion : {"scel", "ure"}
     loss : str or None
         ``module:function`` of a method that ybar does not know, and `estimates` as in
-        `neural.losses.Method`.
+        `neural.methods.Method`.
     """
 
     name: str
@@ -141,23 +143,10 @@ class Method:
 
 
 METHODS = {
-    method.name: method
-    for method in (
-        Method("ure-ga", "URE-GA", "max", "ure"),
-        Method("scl-nl", "SCL", "max", "ure"),
-        Method("dm", "DM", "max", "ure"),
-        Method("fwd", "Fwd", "max", "ure"),
-        Method("cpe-i", "CPE-I", "l1"),
-        Method("cpe-f", "CPE-F", "l1"),
-        Method("cpe-t", "CPE-T", "l1"),
-        Method("cpe-n", "CPE-N", "max"),
-        Method("ure", "URE", "max", "ure"),
-        Method("ure-nn", "URE-NN", "max", "ure"),
-        Method("scl-exp", "SCL-EXP", "max", "ure"),
-        Method("dm-unweighted", "DM (unweighted)", "max", "ure"),
-    )
+    name: Method(name, method.label, method.decoder, method.criterion)
+    for name, method in methods.METHODS.items()
 }
-_RISKS = ("ure", "ure-nn", "ure-ga")
+_RISKS = [name for name, method in methods.METHODS.items() if method.family == "risk"]
 
 
 @dataclass(frozen=True)

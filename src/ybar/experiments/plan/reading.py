@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ... import datasets, decode, transition
+from ...neural import methods as networks
 from ...transition.reading import read_matrix
 from ...utils.checks import shown
 from ...utils.errors import InputError
@@ -559,7 +560,7 @@ def _find_method(given: Any, own: dict[str, Method]) -> Method:
     raise _unknown("methods", given, [*METHODS, *own])
 
 
-_LEARN_TRUE_LABELS = ("fwd", "cpe-i", "cpe-f", "cpe-t", "cpe-n")
+_LEARN_TRUE_LABELS = [name for name, m in networks.METHODS.items() if m.learns_true_labels]
 _OF_LAYERS = {"hidden_layer_sizes", "dropout", "input_dropout"}
 _FIELDS: dict[str, Check] = {
     "name": _text,

@@ -1,16 +1,11 @@
-"""The networks that the loop trains: stacks of dense ones, their gradient by hand, or any module.
-
-Both have ``forward(x, train)`` giving logits of shape (runs, rows, K), ``backward(gradient)``
-filling the gradients of ``parameters(run)``, and ``weights(run)`` / ``set_weights``.
-"""
+"""Stacks of dense networks, with their gradient written out."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import math
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +13,11 @@ import torch
 from numpy.random import SFC64, Generator
 from torch import Tensor
 
-from ..utils import checks
-from ..utils.typing import AnyArray
+from ...utils.typing import AnyArray
 
 _LEVELS = 2**16
 _ALIGNED = 16  # floats in a cache line
 _BUFFERS_KEPT = 6
-_GENERATOR = threading.RLock()
 
 
 class Layer(NamedTuple):
@@ -45,24 +38,24 @@ class Layer(NamedTuple):
 class Dense:
     """Dense networks of one shape, ReLU between layers, trained side by side on the same rows.
 
-    The first layers of all runs are one matrix, so that the rows they share go through one
-    product; later layers have a product for each run. Activations are (runs × width, rows): so the
-    products are fastest, and each run's part is in one piece. The gradient is written out, into
-    buffers that stay: autograd would allocate and copy.
+    The first layers of all runs form one matrix, so that a batch goes through one product; later
+    layers have one product per run. Activations are (runs × width, rows): products are fastest in
+    this order, and the part of each run is contiguous. The gradient is written out, into buffers
+    that are reused: autograd would allocate and copy.
 
     Dropout keeps an entry with a probability that is a multiple of 2⁻¹⁶. Its masks are drawn from
-    `seed` and shared by all runs: a run alone draws the same.
+    `seed` and shared by all runs, so that a run draws the same masks alone.
 
     Parameters
     ----------
     sizes : sequence of int
         Features, hidden units of each layer, classes.
-    seeds : one for each run
-        What its first weights are drawn from, uniformly in ±1/√inputs as PyTorch does.
+    seeds : sequence
+        One per run: its first weights are drawn uniformly in ±1/√inputs, as in PyTorch.
     dropout, input_dropout : float
         Shares of hidden units and of features dropped in training.
     seed : int or SeedSequence
-        What masks are drawn from.
+        Draws the masks.
     """
 
     def __init__(
@@ -92,7 +85,7 @@ class Dense:
         self.drop = [_in_levels(input_dropout)] + [_in_levels(dropout)] * (len(sizes) - 2)
         self.buffers: dict[int, list[Layer]] = {}
         self.x = torch.empty(0)
-        # Views that every batch needs.
+        # Views that every batch reads.
         self.first_weight, self.first_weight_gradient = (
             w[0].view(-1, sizes[0]) for w in (self.weight, self.weight_gradient)
         )
@@ -120,7 +113,7 @@ class Dense:
         return [t[run].cpu().numpy().copy() for pair in pairs for t in pair]
 
     def set_weights(self, run: int, arrays: Sequence[AnyArray]) -> None:
-        """Put in what `weights` gave."""
+        """Restore the `weights` of a run."""
         for layer, (weight, bias) in enumerate(zip(arrays[::2], arrays[1::2], strict=True)):
             self.weight[layer][run].copy_(torch.from_numpy(weight))
             self.bias[layer][run].copy_(torch.from_numpy(bias))
@@ -144,7 +137,7 @@ class Dense:
         return layers[-1].by_run.transpose(1, 2)
 
     def backward(self, gradient: Tensor, scale: float = 1.0) -> None:
-        """Write the gradients, given that of the loss at the logits of the last `forward`."""
+        """Write the gradients, from the gradient at the logits of the last `forward`."""
         layers = self._layers(gradient.shape[1])
         g_by_run = layers[-1].g_by_run
         torch.mul(gradient.transpose(1, 2), scale, out=g_by_run)
@@ -155,7 +148,7 @@ class Dense:
                 g, h = g_by_run[run], before.by_run[run]
                 torch.mm(g, h.t(), out=self.weight_gradient[layer][run])
                 torch.mm(weight[run].t(), g, out=before.g_by_run[run])
-            # z is above 0 exactly where ReLU and dropout let through.
+            # z is above 0 exactly where neither ReLU nor dropout blocked it.
             _where_above(before.g, before.z, 0.0, before.g)
             if self.drop[layer]:
                 before.g.mul_(_scale(self.drop[layer]))
@@ -176,25 +169,25 @@ class Dense:
         h *= _scale(dropped)
 
     def _layers(self, n_rows: int) -> list[Layer]:
-        """Return the buffers for so many rows, those last used for other numbers being kept."""
-        found = self.buffers.pop(n_rows, None)
-        if found is None:
-            found = [Layer.of(self.n_runs, n_out, n_rows, self.device) for n_out in self.sizes[1:]]
+        """Return the buffers for so many rows; buffers for a few other numbers are kept too."""
+        layers = self.buffers.pop(n_rows, None)
+        if layers is None:
+            layers = [Layer.of(self.n_runs, n_out, n_rows, self.device) for n_out in self.sizes[1:]]
             if len(self.buffers) >= _BUFFERS_KEPT:
                 self.buffers.pop(next(iter(self.buffers)))
-        self.buffers[n_rows] = found  # the last used come last
-        return found
+        self.buffers[n_rows] = layers  # the most recently used come last
+        return layers
 
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
-        """Do nothing: the masks have bits of their own."""
+        """Do nothing: the masks have a generator of their own."""
         yield
 
 
 def _in_one_piece(
     shapes: Sequence[tuple[int, ...]], device: torch.device
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return a vector of zeros and views of it in those shapes, each where a product likes it."""
+    """Return a vector of zeros and views of it in those shapes, each aligned to a cache line."""
     starts = np.cumsum([0] + [-(-math.prod(shape) // _ALIGNED) * _ALIGNED for shape in shapes])
     flat = torch.zeros(int(starts[-1]), device=device)
     views = [
@@ -209,12 +202,12 @@ def _pairs(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _first_weights(sizes: Sequence[int], generator: Generator) -> list[AnyArray]:
-    found = []
+    arrays = []
     for n_in, n_out in _pairs(sizes):
         edge = 1 / np.sqrt(max(n_in, 1))
         for shape in ((n_out, n_in), (n_out,)):
-            found.append(generator.uniform(-edge, edge, shape).astype(np.float32))
-    return found
+            arrays.append(generator.uniform(-edge, edge, shape).astype(np.float32))
+    return arrays
 
 
 def _in_levels(share: float) -> int:
@@ -226,87 +219,5 @@ def _scale(dropped: int) -> float:
 
 
 def _where_above(values: Tensor, level: Tensor, edge: float, out: Tensor) -> None:
-    """Write values where level is above the edge, else 0, in one pass: ReLU's gradient is that."""
+    """Write values where level is above the edge, else 0: the kernel of ReLU's gradient."""
     torch.ops.aten.threshold_backward.grad_input(values, level, edge, grad_input=out)
-
-
-class Module:
-    """Any torch module with K outputs, trained by autograd: a population of one.
-
-    Parameters
-    ----------
-    build : callable
-        Makes the module; called with the seed in torch's generator, which is put back after.
-    seed : int
-    """
-
-    n_runs = 1
-
-    def __init__(self, build: Callable[[], Any], seed: int, device: torch.device) -> None:
-        self.device = device
-        self.state: tuple[Tensor, Tensor] | None = None
-        self.seed = seed
-        with self.randomness():
-            self.module = build()
-            if not isinstance(self.module, torch.nn.Module):
-                raise ValueError(
-                    "network must be a callable that returns a torch.nn.Module; got "
-                    f"{checks.shown(self.module)}"
-                )
-            self.module.to(device)
-
-    def parameters(self, first: int = 0, last: int = 1) -> list[Tensor]:  # noqa: ARG002
-        """Return the tensors to train."""
-        return [p for p in self.module.parameters() if p.requires_grad]
-
-    def untrained(self) -> list[Tensor]:
-        """Return the tensors that change with training but are not trained."""
-        return [b for b in self.module.buffers() if b.is_floating_point()]
-
-    def weights(self, run: int = 0) -> list[AnyArray]:  # noqa: ARG002
-        """Return copies of all tensors of the module's state, in its order."""
-        return [t.detach().cpu().numpy().copy() for t in self.module.state_dict().values()]
-
-    def set_weights(self, run: int, arrays: Sequence[AnyArray]) -> None:  # noqa: ARG002
-        """Put in what `weights` gave."""
-        tensors = {
-            name: torch.from_numpy(array)
-            for name, array in zip(self.module.state_dict(), arrays, strict=True)
-        }
-        self.module.load_state_dict(tensors)
-
-    def forward(self, x: Tensor, train: bool = False) -> Tensor:
-        """Return the logits, (1, rows, K)."""
-        self.module.train(train)
-        with torch.set_grad_enabled(train):
-            logits = self.module(x)
-        if logits.ndim != 2 or len(logits) != len(x):
-            raise ValueError(
-                f"network must give logits of shape ({len(x)}, K) for {len(x)} rows; got "
-                f"{tuple(logits.shape)}"
-            )
-        self.logits = logits
-        detached: Tensor = logits.detach()
-        return detached.unsqueeze(0)
-
-    def backward(self, gradient: Tensor, scale: float = 1.0) -> None:
-        """Fill ``.grad`` of the parameters."""
-        for p in self.parameters():
-            p.grad = None
-        torch.autograd.backward([self.logits], [gradient[0] * scale])
-
-    @contextlib.contextmanager
-    def randomness(self) -> Iterator[None]:
-        """Lend torch's generator the module's own state, for its first weights and dropout."""
-        # torch has one generator for all threads: only one at a time may stand in for it.
-        with _GENERATOR, torch.random.fork_rng():
-            if self.state is None:
-                torch.manual_seed(self.seed)
-            else:
-                torch.set_rng_state(self.state[0])
-                if self.device.type == "cuda":
-                    torch.cuda.set_rng_state(self.state[1], self.device)
-            yield
-            on_cuda = self.device.type == "cuda"
-            own = torch.cuda.get_rng_state(self.device) if on_cuda else torch.empty(0)
-            self.state = torch.get_rng_state(), own

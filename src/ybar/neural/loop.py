@@ -1,0 +1,217 @@
+"""The training loop: one or many runs over the same rows, an epoch at a time.
+
+`train` reads from top to bottom. It yields after each epoch and records nothing: its caller,
+`population`, evaluates, selects the best epoch and decides when to stop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..utils.typing import AnyArray, FloatArray
+from .data import Rows
+from .networks import Dense, Module
+from .objective import Objective, Run
+from .optimiser import Adam, Average
+from .samples import Samples
+from .transition_layer import PARAMETRISATIONS, TransitionLayer
+
+_BATCHES_PER_SUM = 64
+_TINY = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The training settings that the runs of a population share."""
+
+    max_epochs: int = 40
+    batch_size: int = 256
+    weight_decay: float = 0.0
+    weight_averaging: float = 0.0
+
+
+class Epoch(NamedTuple):
+    """What `train` yields; ``loss`` has one entry per run."""
+
+    epoch: int
+    loss: FloatArray
+    seconds: float
+    batches: int
+    failed: dict[int, int]
+    """Runs whose loss is no longer finite, and the batch at which that happened."""
+
+
+class Stack:
+    """Runs that train together: the model that holds them all, their objective and optimiser.
+
+    Runs of one learning rate must be neighbours: they share an optimiser.
+    """
+
+    def __init__(
+        self, model: Dense | Module, runs: Sequence[Run], log_T: FloatArray, recipe: Recipe
+    ) -> None:
+        self.model, self.runs = model, list(runs)
+        self.transition = TransitionLayer(runs, log_T, model.device)
+        self.objective = Objective(runs, self.transition)
+        self.optimisers = [
+            Adam(model.parameters(first, last), runs[first].learning_rate, recipe.weight_decay)
+            for first, last in _neighbours([run.learning_rate for run in runs])
+        ]
+        for run, parameters in zip(runs, self.transition.parameters, strict=True):
+            if parameters is not None:
+                rate = run.learning_rate * PARAMETRISATIONS[str(run.method.learns)].relative_rate
+                # The gradient at an entry of T is as small as the entry: 1e-8 would stop it.
+                self.optimisers.append(Adam([parameters], rate, eps=1e-16))
+        trained = [p for optimiser in self.optimisers for p in optimiser.parameters]
+        # The statistics of batch normalisation belong to the weights: they are averaged alike.
+        self.average = Average([*trained, *model.untrained()], recipe.weight_averaging)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move the weights against their gradients, and update their mean."""
+        for optimiser in self.optimisers:
+            optimiser.step()
+        self.average.update()
+
+    @torch.no_grad()
+    def start_from(self, weights: Sequence[AnyArray], learned: AnyArray | None) -> None:
+        """Start all runs from these weights, and from these parameters of T."""
+        for run, parameters in enumerate(self.transition.parameters):
+            self.model.set_weights(run, weights)
+            if parameters is not None and learned is not None:
+                parameters.copy_(torch.from_numpy(learned))
+        self.average.restart()
+
+    @torch.no_grad()
+    def fix_transition(self, run: int, learned: AnyArray) -> None:
+        """Train on with these parameters of T, in the mean of the weights too."""
+        parameters = self.transition.freeze(run)
+        for tensor in (parameters, *self.average.means_of(parameters)):
+            tensor.copy_(torch.from_numpy(learned))
+
+    def _state(self) -> Iterator[Tensor]:
+        for optimiser in self.optimisers:
+            yield from optimiser.state()
+        yield from self.average.mean
+
+    def state(self) -> list[AnyArray]:
+        """Return all that another stack of the same shape needs to continue from here."""
+        arrays = [tensor.detach().cpu().numpy().copy() for tensor in self._state()]
+        return [*self.model.weights(0), np.array(self.average.steps), *arrays]
+
+    @torch.no_grad()
+    def restore(self, state: Sequence[AnyArray]) -> None:
+        """Continue from a `state`."""
+        weights = self.model.weights(0)
+        self.model.set_weights(0, state[: len(weights)])
+        self.average.steps = int(state[len(weights)])
+        for tensor, array in zip(self._state(), state[len(weights) + 1 :], strict=True):
+            tensor.copy_(torch.from_numpy(array))
+
+
+def _neighbours(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """Yield (first, last + 1) of each series of equal neighbours."""
+    first = 0
+    for _, group in itertools.groupby(values):
+        last = first + len(list(group))
+        yield first, last
+        first = last
+
+
+def train(
+    stack: Stack,
+    rows: Rows,
+    samples: Samples,
+    recipe: Recipe,
+    generator: np.random.Generator,
+    stop: threading.Event,
+) -> Generator[Epoch]:
+    """Train with Adam, yielding after each epoch with the (averaged) weights in the stack's model.
+
+    Each run trains as it would alone, up to rounding: `generator` draws the order of the rows, the
+    same for all runs; weights, gradients, learning rates and losses are separate. A run whose loss
+    is no longer finite affects no other.
+    """
+    model, objective = stack.model, stack.objective
+    n, device = len(samples.rows), model.device
+    y_comp = torch.from_numpy(samples.y_comp).to(device)
+    weight = None if samples.weight is None else torch.from_numpy(samples.weight).float().to(device)
+    objective.observe(y_comp, weight, samples.patterns)
+    failed: dict[int, int] = {}
+    for epoch in range(1, recipe.max_epochs + 1):
+        started = time.perf_counter()
+        total = np.zeros(model.n_runs)
+        objective.pop_losses()
+        order = generator.permutation(n)
+        at = torch.from_numpy(order).to(device)
+        rows_now, y_now = samples.rows[order], y_comp[at]
+        weight_now = None if weight is None else weight[at]
+        with one_thread(), model.randomness():
+            parts = batches(n, recipe.batch_size)
+            fetched = zip(parts, rows.batches(rows_now, parts), strict=True)
+            for batch, (part, x) in enumerate(fetched, start=1):
+                if stop.is_set():
+                    return
+                logits = model.forward(x, train=True)
+                weight_batch = None if weight_now is None else weight_now[part]
+                gradient = objective(logits, y_now[part], weight_batch)
+                model.backward(gradient, 1 / len(x))
+                stack.step()
+                if batch % _BATCHES_PER_SUM == 0 or part.stop >= n:
+                    sums = objective.pop_losses()
+                    total += sums.sum(axis=0) / n
+                    _note_failures(failed, sums, batch)
+                if len(failed) == model.n_runs:
+                    break
+        with stack.average.in_place():
+            yield Epoch(epoch, total, time.perf_counter() - started, batch, dict(failed))
+        if len(failed) == model.n_runs:
+            return
+
+
+def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None:
+    """Add the runs whose loss was not finite in one of the batches up to this one."""
+    for at, run in np.argwhere(~np.isfinite(sums)):
+        failed.setdefault(int(run), batch - len(sums) + int(at) + 1)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread, with subnormal numbers flushed to 0, inside the context.
+
+    With one thread, sums do not depend on the number of cores, and runs side by side do not wait
+    for one another's threads. Subnormal numbers (below 1.2e-38) appear in large numbers where
+    weight decay alone moves a weight, as at pixels that are always 0; a product with them takes
+    several times as long. Both settings belong to the calling thread and are restored at the end.
+    """
+    threads, flushed = torch.get_num_threads(), _flushes_subnormals()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # no effect on processors that cannot
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_flush_denormal(flushed)
+
+
+def _flushes_subnormals() -> bool:
+    """Return whether this thread flushes subnormal numbers; torch has no function that says so."""
+    return bool((torch.tensor(_TINY) * 0.5).item() == 0)
+
+
+def batches(n: int, size: int) -> list[slice]:
+    """Return n rows in parts of a size; a single row at the end joins the part before it."""
+    starts = list(range(0, n, size))
+    if len(starts) > 1 and n - starts[-1] == 1:
+        starts.pop()  # batch normalisation needs two rows
+    return [slice(a, b) for a, b in itertools.pairwise([*starts, n])]

@@ -1,0 +1,85 @@
+"""`Method`: all that the library knows of one way to learn from complementary labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Loss: TypeAlias = "Callable[..., Tensor]"
+Family: TypeAlias = Literal["likelihood", "risk", "surrogate", "other"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A loss, and the facts about it that the rest of the library needs.
+
+    Attributes
+    ----------
+    loss : callable
+        Returns the loss of each row from (logits, y_comp, log_T).
+    label : str
+        The name of the method in tables and plots.
+    estimates : {"p", "q"}
+        Whether softmax(logits) are ordinary or complementary probabilities.
+    decoder : str
+        How its predictions are made by default; "max" is argmax of its p.
+    criterion : {"scel", "ure"}
+        The validation loss that selects its learning rate in the paper's protocol.
+    family : {"likelihood", "risk", "surrogate", "other"}
+        "likelihood": the loss is -log q[ȳ]. "risk": an unbiased estimate of the ordinary risk, by
+        the inverse of T. "surrogate": the loss does not depend on T. "other": nothing is known.
+    learns : {None, "free", "noise"}
+        Which parametrisation of T is learned with the weights; see `ybar.neural.transition_layer`.
+    whole_batch : bool
+        The loss takes weights (mean 1) as a fourth argument and returns one number per batch.
+    gradient : callable or None
+        Returns the loss and its gradient at the logits in closed form; None uses autograd. It
+        gets the logits classes first, (..., K, B), and T⁻¹ in place of log T if the method is a
+        "risk". A method of a whole batch returns B times its loss, and the gradient of that.
+    likelihood : callable or None
+        Maps log T to log M if the loss is -log Σ_y p[y] M[y, ȳ]. All such methods are evaluated
+        together. It must be the identity if T is learned.
+    assumes : tuple of tuple of float, or None
+        The T that the loss uses; None is the T that training is passed.
+    """
+
+    loss: Loss
+    label: str = ""
+    estimates: Literal["p", "q"] = "p"
+    decoder: str = "max"
+    criterion: Literal["scel", "ure"] = "scel"
+    family: Family = "other"
+    learns: Literal["free", "noise"] | None = None
+    whole_batch: bool = False
+    gradient: Callable[..., Any] | None = None
+    likelihood: Callable[[Tensor], Tensor] | None = None
+    assumes: tuple[tuple[float, ...], ...] | None = None
+
+    @property
+    def loss_is_scel(self) -> bool:
+        """Whether the training loss is the SCEL of the training labels."""
+        return self.family == "likelihood"
+
+    @property
+    def learns_true_labels(self) -> bool:
+        """Whether true labels can train it: as complementary labels under the unit matrix."""
+        return self.family == "likelihood"
+
+    @property
+    def takes_evidence(self) -> bool:
+        """Whether it learns from any likelihood of the classes, not from single labels only."""
+        return self.family == "likelihood" and self.estimates == "p"
+
+    @property
+    def models_labels(self) -> bool:
+        """Whether it is trained to estimate q, so that comparing q with the rows of T decodes."""
+        return self.family not in ("risk", "surrogate")
+
+    @property
+    def inverts(self) -> bool:
+        """Whether the loss needs the inverse of the T that training is passed."""
+        return self.family == "risk" and self.assumes is None

@@ -1,0 +1,209 @@
+"""T and the noise in it, estimated from a network's p on held-out complementary labels.
+
+Plain numpy. `transition_layer` trains with the outcome.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.stats import chi2
+
+from ..labels.patterns import log_likelihoods
+from ..transition.building import with_uniform_noise
+from ..utils.typing import AnyArray, FloatArray, IntArray
+from .evaluate import log_softmax
+from .samples import Patterns
+
+_LOG_SCALE_BOUND = 2.0  # temperatures from e⁻² to e²
+_LARGE = 1e300
+_LEVEL_TOLERANCE, _SCALE_TOLERANCE = 1e-4, 5e-3
+_SMALLEST_LEVEL = 1e-3  # gives every entry of T a start above 0, from which it can be learned
+
+
+class TransitionEstimate:
+    """The T that explains held-out labels best, given the network's p.
+
+    Every estimate fits a temperature of p as well. Without it, a p that is less confident than it
+    could be would pass for little noise and an overconfident p for much noise, and a network that
+    trained on with such a T would become so.
+
+    Nothing is computed before it is needed.
+
+    Parameters
+    ----------
+    logits : array-like of shape (n, K)
+        One row per label, or per pattern of labels.
+    k : ndarray of shape (n,)
+        The label of each row, or the index of its pattern.
+    weight : ndarray of shape (n,) or None
+    T : ndarray of shape (K, K)
+        The T that training was passed.
+    patterns : Patterns, optional
+    """
+
+    def __init__(
+        self,
+        logits: AnyArray,
+        k: IntArray,
+        weight: AnyArray | None,
+        T: FloatArray,
+        patterns: Patterns | None = None,
+    ) -> None:
+        self._logits = np.asarray(logits, dtype=np.float64)
+        self._k, self._weight = k, weight
+        self._T, self._patterns = T, patterns
+
+    @functools.cached_property
+    def _log_scale(self) -> float:
+        return _best_log_scale(lambda s: self._best_level(s)[0], also=0.0)
+
+    @functools.cached_property
+    def noise_level(self) -> float:
+        """The λ that maximises the likelihood of the labels under (1-λ)T + λ/K."""
+        return self._best_level(self._log_scale)[1]
+
+    def noise_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the λ that a likelihood-ratio test does not reject, at any temperature.
+
+        Unequal weights reduce the effective number of labels.
+        """
+        unit = 1.0
+        if self._weight is not None:
+            unit = float(self._weight @ self._weight) / float(self._weight.sum())
+        allowed = self._best_level(self._log_scale)[0] + unit * float(chi2.ppf(level, 1)) / 2
+
+        def excess(noise: float) -> float:
+            return self._profile_loss(noise) - allowed
+
+        return self._boundary(excess, 0.0), self._boundary(excess, 1.0)
+
+    def matrix(self, trust: float) -> FloatArray:
+        """Return the T that maximises the likelihood of the labels and of a prior.
+
+        The prior is worth `trust` labels of each class, drawn from (1-λ)T + λ/K: the T that
+        training was passed, with the noise level of the labels.
+        """
+        K = len(self._T)
+        prior = with_uniform_noise(self._T, max(self.noise_level, _SMALLEST_LEVEL))
+        log_rest, counts = self._patterns or (np.zeros((K, K)), np.eye(K))
+        weight = np.ones(len(self._k)) if self._weight is None else self._weight
+        total = max(float(weight.sum()), 1.0)
+
+        def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+            """Return minus the log posterior per label, and its gradient."""
+            log_T = log_softmax(parameters[1:].reshape(K, K))
+            scaled = self._logits * np.exp(parameters[0])
+            log_p = log_softmax(scaled)
+            joint = log_p + (log_rest + counts @ log_T.T)[self._k]
+            top = joint.max(axis=1, keepdims=True)
+            posterior = np.exp(joint - top)  # of each class, once the label is known
+            evidence = posterior.sum(axis=1)
+            posterior *= (weight / evidence)[:, None]
+            by_pattern = np.empty((len(counts), K))
+            for y in range(K):
+                by_pattern[:, y] = np.bincount(self._k, posterior[:, y], len(counts))
+            expected = by_pattern.T @ counts + trust * prior  # labels per class and kind
+            value = -(weight @ (np.log(evidence) + top[:, 0])) - trust * float(
+                (prior * log_T).sum()
+            )
+            at_scale = -float(((posterior - weight[:, None] * np.exp(log_p)) * scaled).sum())
+            at_T = np.exp(log_T) * expected.sum(axis=1, keepdims=True) - expected
+            return value / total, np.concatenate([[at_scale], at_T.ravel()]) / total
+
+        start = np.concatenate([[self._log_scale], np.log(prior).ravel()])
+        bounds = [(-_LOG_SCALE_BOUND, _LOG_SCALE_BOUND)] + [(None, None)] * K**2
+        best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        return np.asarray(np.exp(log_softmax(best.x[1:].reshape(K, K))))
+
+    def cross_fitted(self, rows: IntArray, trust: float) -> list[FloatArray]:
+        """Return the T to evaluate labels of even rows with, estimated on odd rows, and vice versa.
+
+        Labels overrate a T that was estimated on themselves, the more so the weaker the prior.
+        `rows` holds the row of each label.
+        """
+        matrices = []
+        for half in (0, 1):
+            others = np.flatnonzero(rows % 2 != half)
+            weight = None if self._weight is None else self._weight[others]
+            estimate = TransitionEstimate(
+                self._logits[others], self._k[others], weight, self._T, self._patterns
+            )
+            matrices.append(estimate.matrix(trust))
+        return matrices
+
+    def _boundary(self, excess: Callable[[float], float], end: float) -> float:
+        """Return where `excess` crosses 0 between the noise level and an end of the range."""
+        if excess(end) <= 0:
+            return end
+        if excess(self.noise_level) >= 0:  # by rounding
+            return self.noise_level
+        return float(brentq(excess, self.noise_level, end, xtol=_LEVEL_TOLERANCE))
+
+    def _profile_loss(self, noise: float) -> float:
+        """Return the loss of a noise level at its best temperature."""
+        log_scale = _best_log_scale(lambda s: self._loss_at(s)(noise), also=self._log_scale)
+        return self._loss_at(log_scale)(noise)
+
+    def _best_level(self, log_scale: float) -> tuple[float, float]:
+        """Return the lowest loss at a temperature, and its noise level."""
+        loss = self._loss_at(log_scale)
+        levels = (0.0, _minimiser(loss, 0.0, 1.0, _LEVEL_TOLERANCE, 0.0), 1.0)
+        return min((loss(level), level) for level in levels)
+
+    def _loss_at(self, log_scale: float) -> Callable[[float], float]:
+        """Return -log likelihood of all labels as a function of λ, at temperature exp(-scale)."""
+        log_p = log_softmax(self._logits * np.exp(log_scale))
+        row_losses = (
+            self._losses_of_labels(log_p)
+            if self._patterns is None
+            else self._losses_of_patterns(log_p, self._patterns)
+        )
+
+        def loss(noise: float) -> float:
+            with np.errstate(divide="ignore"):
+                losses = row_losses(noise)
+            return float(losses.sum() if self._weight is None else losses @ self._weight)
+
+        return loss
+
+    def _losses_of_labels(self, log_p: FloatArray) -> Callable[[float], FloatArray]:
+        n_classes = len(self._T)
+        without_noise = np.einsum("ny,ny->n", np.exp(log_p), self._T.T[self._k])
+
+        def losses(noise: float) -> FloatArray:
+            return np.asarray(-np.log((1 - noise) * without_noise + noise / n_classes))
+
+        return losses
+
+    def _losses_of_patterns(
+        self, log_p: FloatArray, patterns: Patterns
+    ) -> Callable[[float], FloatArray]:
+        p, k = np.exp(log_p), self._k
+
+        def losses(noise: float) -> FloatArray:
+            log_e = log_likelihoods(*patterns, with_uniform_noise(self._T, noise))
+            top = np.maximum(log_e.max(axis=1), -_LARGE)  # many labels per row: far below 0
+            evidence = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
+            losses = -np.log(evidence) - top[k]
+            small = evidence == 0  # underflow: stay in log space
+            losses[small] = -np.logaddexp.reduce(log_p[small] + log_e[k[small]], axis=1)
+            return np.asarray(losses)
+
+        return losses
+
+
+def _best_log_scale(loss: Callable[[float], float], also: float) -> float:
+    return _minimiser(loss, -_LOG_SCALE_BOUND, _LOG_SCALE_BOUND, _SCALE_TOLERANCE, also)
+
+
+def _minimiser(
+    function: Callable[[float], float], low: float, high: float, tolerance: float, also: float
+) -> float:
+    """Return where a function of a number is lowest, or `also` if it is lower there."""
+    options = {"xatol": tolerance}
+    x = minimize_scalar(function, bounds=(low, high), method="bounded", options=options).x
+    return min((float(x), also), key=function)
