@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..classifiers import hold_out
 from ..classifiers.base import Checked, ComplementaryClassifier
@@ -175,7 +175,7 @@ class NetBase(ComplementaryClassifier):
             self._check_kind(X.dtype, reset)
             return X
         if not inputs.is_dataset(X):
-            X = inputs.check_images(X, at_least)
+            X = check_array(X, allow_nd=True, ensure_min_samples=at_least)
             self._check_kind(X.dtype, reset)
         n_features = inputs.count_features(X, at_least)
         if reset:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from ..utils.typing import AnyArray
 
@@ -18,11 +17,6 @@ def is_dataset(X: Any) -> bool:
     """Return whether X is a torch dataset, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(X, torch.utils.data.Dataset)
-
-
-def check_images(X: Any, at_least: int) -> AnyArray:
-    """Return X as an array of any number of dimensions."""
-    return np.asarray(check_array(X, allow_nd=True, ensure_min_samples=at_least))
 
 
 def count_features(X: Any, at_least: int) -> int:

@@ -65,7 +65,6 @@ class Record:
     lowest_epoch: int = 0
     kept_epoch: int = 0
     weights: list[AnyArray] = field(default_factory=list)
-    transition: FloatArray | None = None
     learned: LearnedTransition | None = None
     comparable_from: int = 1
     """The first epoch after the T of the run was estimated: earlier ones had another T."""
@@ -101,7 +100,6 @@ class Record:
             self.lowest_epoch = epoch
         if better or selection.select == "last" or not self.weights:
             self.kept_epoch, self.weights = epoch, stack.model.weights(run)
-            self.transition = stack.transition.matrix(run)
             self.learned = stack.transition.learned(run, judgement.estimate)
         for name, value in (dict.fromkeys(self.history, math.nan) | values).items():
             self.history[name].append(value)
