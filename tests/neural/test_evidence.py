@@ -8,13 +8,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evidence_helpers import K, judged, mixed, net
+from neural_helpers import objective_of
 from ybar import (
     metrics,
     transition,
 )
 from ybar.labels import Evidence
-from ybar.neural import losses
-from ybar.neural.objective import Objective, Run
+from ybar.neural import methods
+from ybar.neural.objective import Run
+from ybar.neural.transition_layer import PARAMETRISATIONS
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_training_minimises_the_likelihood_of_all_that_was_observed(T, mask):
     evidence = everything(T, mask)
     logits = torch.randn(1, len(evidence), K, generator=torch.Generator().manual_seed(0))
     weight = torch.rand(len(evidence), generator=torch.Generator().manual_seed(1)) + 0.5
-    objective = Objective([Run(losses.find("cpe-f"))], np.log(T), torch.device("cpu"))
+    objective = objective_of([Run(methods.find("cpe-f"))], T)
     codes = torch.from_numpy(evidence.codes)
     objective.observe(codes, weight, evidence.patterns)
     gradient = objective(logits, codes, weight)
@@ -58,7 +60,7 @@ def test_training_minimises_the_likelihood_of_all_that_was_observed(T, mask):
     expected = (reference(z, torch.from_numpy(np.asarray(evidence))) * weight).sum()
     expected.backward()
     np.testing.assert_allclose(gradient, z.grad, atol=1e-5)
-    np.testing.assert_allclose(objective.settle(), [[expected.item()]], rtol=1e-5)
+    np.testing.assert_allclose(objective.pop_losses(), [[expected.item()]], rtol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["cpe-n", "cpe-t"])
@@ -67,20 +69,23 @@ def test_a_T_that_is_learned_is_learned_from_all_labels(T, mask, method):
     logits = torch.randn(1, len(evidence), K, generator=torch.Generator().manual_seed(0))
     with np.errstate(divide="ignore"):
         log_T = np.log(T)
-    objective = Objective([Run(losses.find(method))], log_T, torch.device("cpu"))
+        patterns = evidence.patterns
+    objective = objective_of([Run(methods.find(method))], T)
     codes = torch.from_numpy(evidence.codes)
-    objective.observe(codes, None, evidence.patterns)
+    objective.observe(codes, None, patterns)
     objective(logits, codes, None)
-    own = objective.learned[0].clone().requires_grad_()
-    learns = losses.LEARNED[losses.find(method).learns]
+    own = objective.transition.parameters[0].clone().requires_grad_()
+    learns = PARAMETRISATIONS[methods.find(method).learns]
     matrix = learns.log_matrix(own[None], torch.as_tensor(log_T, dtype=torch.float32))[0].exp()
     counts = torch.from_numpy(evidence.patterns.counts).float()[codes]
     rest = torch.from_numpy(np.exp(evidence.patterns.log_rest)).float()[codes]
     e = rest * (matrix[None] ** counts[:, None, :]).prod(-1)
     total = reference(logits[0], e).sum()
     total.backward()
-    np.testing.assert_allclose(objective.learned[0].grad, own.grad / len(codes), atol=1e-5)
-    np.testing.assert_allclose(objective.settle(), [[total.item()]], rtol=1e-5)
+    np.testing.assert_allclose(
+        objective.transition.parameters[0].grad, own.grad / len(codes), atol=1e-5
+    )
+    np.testing.assert_allclose(objective.pop_losses(), [[total.item()]], rtol=1e-5)
 
 
 def test_several_labels_train_as_their_common_likelihood(digits):

@@ -139,8 +139,7 @@ HEAVY = {
 
 
 def test_importing_ybar_needs_and_loads_no_optional_package():
-    needs_torch = {"ybar.neural.losses"}
-    imports = "\n".join(f"from {name} import *" for name in PUBLIC if name not in needs_torch)
+    imports = "\n".join(f"from {name} import *" for name in PUBLIC)
     done = run(WITHOUT_EXTRAS.format(heavy=HEAVY, imports=imports))
     assert done.stdout.strip() == "[]", done.stderr
 
