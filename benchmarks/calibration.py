@@ -18,7 +18,8 @@ from rich.console import Console
 
 import lines
 from ybar import ComplementaryNetClassifier, CPEKNeighborsClassifierCV, calibration, decode
-from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.plan.jobs import seed_of
+from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
 from ybar.experiments.runs.run import draw, load
 from ybar.utils.distances import pairwise

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from ybar import metrics
 from ybar.experiments.plan import reading as plan_file
-from ybar.experiments.plan.model import Plan, trainings
+from ybar.experiments.plan.jobs import trainings
+from ybar.experiments.plan.model import Plan
 from ybar.experiments.results import published
 from ybar.experiments.runs import transfer
 from ybar.experiments.runs.ledger import Entry

@@ -19,7 +19,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from ybar import decode, metrics
 from ybar.classifiers.neighbors import _frequencies
-from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.plan.jobs import seed_of
+from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
 from ybar.experiments.runs import run
 

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.results import published
 from ybar.experiments.runs import run
@@ -38,7 +38,10 @@ def rows(name: str) -> list[Row]:
     asked = plan_file.read(name)
     facts = {d: run.PUBLISHED[d.name] for part in asked.parts for d in part.datasets}
     hashes = {
-        each for job in plan.jobs(asked, facts) if job.trial < TRIALS for each in plan.hashes(job)
+        each
+        for job in plan_jobs.jobs(asked, facts)
+        if job.trial < TRIALS
+        for each in plan_jobs.hashes(job)
     }
     with file.open(newline="") as opened:
         found = csv.DictReader(opened)

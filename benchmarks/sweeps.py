@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.runs import run
 from ybar.experiments.runs import sweep as execute
@@ -31,7 +31,7 @@ def sweep_processes() -> dict[str, Any]:
     """Twelve populations of 25 or 30 linear runs, five epochs each, from start to ledger."""
     read = plan_file.parse(PLAN)
     facts = {dataset: run.facts(dataset) for dataset in read.parts[0].datasets}
-    jobs = plan.jobs(read, facts)
+    jobs = plan_jobs.jobs(read, facts)
 
     def seconds(pool: AbstractContextManager[execute.Pool]) -> float:
         with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,8 @@ from rich.console import Console
 
 import lines
 from ybar import ComplementaryNetClassifier, transition
-from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.plan.jobs import seed_of
+from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
 from ybar.experiments.runs.run import draw, load
 

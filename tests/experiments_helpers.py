@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import model as plans
 from ybar.experiments.results import published
 from ybar.experiments.runs import networks
@@ -41,14 +42,14 @@ def made_up(plan, facts=None, epochs=4):
     """All runs of a plan, with accuracies about as good as the paper's."""
     return [
         entry_of(job, training, epochs)
-        for job in plans.jobs(plan, facts or facts_of(plan))
+        for job in plan_jobs.jobs(plan, facts or facts_of(plan))
         for training in job.trainings
     ]
 
 
 def entry_of(job, training, epochs=4):
-    config = plans.config(job, training)
-    name = plans.hash_of(config)
+    config = plan_jobs.config(job, training)
+    name = plan_jobs.hash_of(config)
     rng = np.random.default_rng(int(name[:12], 16))
     level = _level(job, training) + rng.normal(0, 0.5)
     if not isinstance(job.base, plans.Network):

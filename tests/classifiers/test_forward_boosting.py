@@ -11,7 +11,7 @@ import ybar
 from ybar import CPEBoostingClassifierCV, labels, metrics, transition
 from ybar.classifiers.base import Checked
 from ybar.classifiers.boosting_targets import Likelihood
-from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.runs import run
 
@@ -272,9 +272,9 @@ def test_a_plan_runs_it_as_the_classifier_does(digits):
         """
     parsed = plan_file.parse(text)
     dataset = parsed.parts[0].datasets[0]
-    (job,) = plan.jobs(parsed, {dataset: run.facts(dataset)})
+    (job,) = plan_jobs.jobs(parsed, {dataset: run.facts(dataset)})
     (outcome,) = run.run(job)
-    trial = run.draw(digits, job.setting, plan.seed_of("digits", "strong", 0), 0.1)
+    trial = run.draw(digits, job.setting, plan_jobs.seed_of("digits", "strong", 0), 0.1)
     clf = CPEBoostingClassifierCV(
         **QUICK,
         method="cpe-f",

@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ybar.experiments.plan import model as plan
-from ybar.experiments.plan.model import Dataset, Job, Network, Setting, Training
+from ybar.experiments.plan import jobs as plan_jobs
+from ybar.experiments.plan.jobs import Job, Training
+from ybar.experiments.plan.model import Dataset, Network, Setting
 from ybar.experiments.runs import transfer
 from ybar.experiments.runs.ledger import Entry, Ledger, LedgerError
 
@@ -20,9 +21,9 @@ from ybar.experiments.runs.ledger import Entry, Ledger, LedgerError
 def entry(rate=1e-3, dataset="digits", **changes):
     training = Training("cpe-f", rate)
     job = Job(Dataset(dataset), "0" * 64, Setting("s", "strong"), 0, Network("l"), 0.1, (training,))
-    config = plan.config(job, training)
+    config = plan_jobs.config(job, training)
     made = Entry(
-        plan.hash_of(config),
+        plan_jobs.hash_of(config),
         config,
         figures={"last.scel": 2.25, "last.accuracy_l1": 75.43},
         curves={"scel": np.array([2.5, np.nan, 2.25])},
@@ -41,7 +42,7 @@ def ledger(tmp_path):
 
 def same(a, b, *, curves=True):
     assert replace(a, curves={}, config={}) == replace(b, curves={}, config={})
-    assert plan.hash_of(a.config) == plan.hash_of(b.config)
+    assert plan_jobs.hash_of(a.config) == plan_jobs.hash_of(b.config)
     if curves:
         assert a.curves.keys() == b.curves.keys()
         for name, values in a.curves.items():
@@ -273,7 +274,7 @@ def test_a_failure_is_never_better_than_a_success(ledger):
 def test_rows_made_by_hand_are_refused(ledger, tmp_path, config):
     import json
 
-    name = plan.hash_of(json.loads(config))
+    name = plan_jobs.hash_of(json.loads(config))
     row = f"hash,config,versions,cause,traceback,seconds,finished\n{name},"
     text = row + '"' + config.replace('"', '""') + '",{},,,1,x\n'
     (tmp_path / "x.csv").write_text(text)
@@ -300,7 +301,7 @@ def test_runs_that_would_break_later_commands_are_refused(ledger, tmp_path, part
         made = replace(made, **{part: value})
     else:
         config = {**made.config, part: value}
-        made = replace(made, config=config, hash=plan.hash_of(config))
+        made = replace(made, config=config, hash=plan_jobs.hash_of(config))
     with Ledger(tmp_path / "other.sqlite") as other:
         other.record([made])
     with pytest.raises(LedgerError, match="no proper configuration or figures"):

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.model import Dataset
 from ybar.experiments.runs import run
@@ -77,7 +77,7 @@ def dies_once(*given):
 def jobs_of(text, folder=None):
     read = plan_file.parse(text, "p.toml", folder)
     facts = {d: run.facts(d) for part in read.parts for d in part.datasets}
-    return plan.jobs(read, facts)
+    return plan_jobs.jobs(read, facts)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def figures(ledger):
 def test_a_sweep_records_every_run_once_and_asking_again_costs_nothing(jobs, ledger):
     told = []
     execute.sweep(jobs, ledger, Here(), lambda job, share, outcomes: told.append(outcomes))
-    names = [name for job in jobs for name in plan.hashes(job)]
+    names = [name for job in jobs for name in plan_jobs.hashes(job)]
     assert sorted(ledger.hashes()) == sorted(set(names))
     assert sum(len(outcomes) for outcomes in told if outcomes) == len(names)
     assert all(entry.cause is None for entry in ledger.entries())
@@ -213,10 +213,10 @@ class OneProcess(Here):
 
 @pytest.mark.parametrize("at", [0, 2, 4])
 def test_a_run_that_ends_its_worker_does_not_take_its_neighbours_along(jobs, ledger, at):
-    one_by_one = plan.parted(jobs[-1], 1)[:5]
+    one_by_one = plan_jobs.split(jobs[-1], 1)[:5]
     execute.sweep(one_by_one, ledger, OneProcess(one_by_one[at]))
     (failed,) = [entry for entry in ledger.entries() if entry.cause is not None]
-    assert failed.hash == plan.hashes(one_by_one[at])[0]
+    assert failed.hash == plan_jobs.hashes(one_by_one[at])[0]
     assert len(ledger.hashes()) == len(one_by_one)
 
 
@@ -235,7 +235,7 @@ def test_what_ends_beside_an_error_of_the_machine_is_recorded(jobs, ledger, monk
         monkeypatch.setattr(execute, "wait", wait)
         with pytest.raises(execute.ExecutionError, match="must be the one planned with"):
             execute.sweep([bad, good], ledger, pool)
-    assert set(ledger.hashes()) == set(plan.hashes(good))
+    assert set(ledger.hashes()) == set(plan_jobs.hashes(good))
 
 
 def test_another_ybar_on_a_worker_is_refused(jobs):
@@ -299,7 +299,7 @@ def test_a_run_that_raises_or_is_not_finite_is_recorded_with_its_cause(unruly, l
 def test_workers_that_are_killed_are_replaced(unruly, ledger):
     (job,) = unruly("dies", "dies_once", rates=[1e-2])
     with execute.processes(2) as pool:
-        execute.sweep(plan.parted(job, 1), ledger, pool)
+        execute.sweep(plan_jobs.split(job, 1), ledger, pool)
     found = {(e.config["method"], e.cause is None) for e in ledger.entries()}
     assert found == {("cpe-f", True), ("scl-nl", True), ("dies_once", True), ("dies", False)}
     (cause,) = {e.cause for e in ledger.entries() if e.cause is not None}
@@ -310,7 +310,7 @@ def test_workers_that_are_killed_are_replaced(unruly, ledger):
 def test_runs_of_another_sweep_are_left_to_it_and_taken_over_when_it_dies(jobs, ledger):
     job = jobs[-1]
     other = Ledger(ledger.path)
-    other.claim(plan.hashes(job))
+    other.claim(plan_jobs.hashes(job))
     pool = Here()
     looked = []
     sleep = time.sleep
@@ -332,7 +332,7 @@ def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
     (tmp_path / "p.toml").write_text(PLAN)
     code = textwrap.dedent("""
         import sys
-        from ybar.experiments.plan import model as plan, reading as plan_file
+        from ybar.experiments.plan import jobs as plan_jobs, reading as plan_file
         from ybar.experiments.runs import run, sweep as execute
         from ybar.experiments.runs.ledger import Ledger
         if __name__ == "__main__":
@@ -340,7 +340,8 @@ def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
             facts = {d: run.facts(d) for part in read.parts for d in part.datasets}
             done = []
             with Ledger(sys.argv[2]) as ledger, execute.processes(1) as pool:
-                execute.sweep(plan.jobs(read, facts), ledger, pool, lambda *a: done.append(a[2]))
+                jobs = plan_jobs.jobs(read, facts)
+                execute.sweep(jobs, ledger, pool, lambda *a: done.append(a[2]))
             print(sum(len(outcomes) for outcomes in done if outcomes))
     """)
     (tmp_path / "sweep.py").write_text(code)
@@ -350,7 +351,7 @@ def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
     ]
     counts = [int(sweep.communicate(timeout=200)[0]) for sweep in sweeps]
     with Ledger(tmp_path / "runs.sqlite") as ledger:
-        names = {name for job in jobs_of(PLAN) for name in plan.hashes(job)}
+        names = {name for job in jobs_of(PLAN) for name in plan_jobs.hashes(job)}
         assert set(ledger.hashes()) == names
         assert sum(counts) == len(names)  # none twice
         check = ledger._connection.execute("PRAGMA integrity_check").fetchone()
@@ -392,7 +393,7 @@ def lose_workers(jobs, ledger, tmp_path, kills):
         finally:
             ended.set()
             killer.join()
-    names = {name for job in jobs for name in plan.hashes(job)}
+    names = {name for job in jobs for name in plan_jobs.hashes(job)}
     assert ledger.hashes() == dict.fromkeys(names, True)
     with Ledger(tmp_path / "here.sqlite") as other:
         execute.sweep(jobs, other, Here())
@@ -467,14 +468,14 @@ def test_a_network_that_was_changed_is_neither_run_nor_recorded_as_the_one_plann
             file.write_text(source.format("64, 10, bias=False"))
             return ended
 
-    planned = set(plan.hashes(first))
+    planned = set(plan_jobs.hashes(first))
     execute.sweep([first], ledger, Editor())  # edited while it ran
     assert set(ledger.hashes()) == planned
     assert all(ledger.hashes().values())
     with pytest.raises(ImportError, match="must come from the file planned with"):
         run.run(second)
     changed, *_ = jobs_of(text + module, tmp_path)
-    assert not planned & set(plan.hashes(changed))
+    assert not planned & set(plan_jobs.hashes(changed))
     assert run.run(changed)[0].cause is None
 
 
@@ -498,7 +499,7 @@ def test_a_loss_that_was_changed_is_imported_anew(unruly, tmp_path):
     (changed,) = jobs_of((tmp_path / "again.toml").read_text(), tmp_path)
     causes = {outcome.training.method: outcome.cause for outcome in run.run(changed)}
     assert causes["well"] == "RuntimeError: new"
-    assert plan.hashes(changed) != plan.hashes(job)
+    assert plan_jobs.hashes(changed) != plan_jobs.hashes(job)
 
 
 def test_a_worker_that_cannot_start_stops_the_sweep(jobs, ledger, monkeypatch):

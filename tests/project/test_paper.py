@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import model as plan
 from ybar.experiments.plan import reading as plan_file
-from ybar.experiments.plan.model import Dataset, Job, Neighbors, Network, Training
+from ybar.experiments.plan.jobs import Job, Training
+from ybar.experiments.plan.model import Dataset, Neighbors, Network
 from ybar.experiments.results import choose, outputs, published, tables
 from ybar.experiments.runs import run, transfer
 
@@ -169,7 +171,7 @@ def again(entries, dataset, setting, base, *trainings):
     job = Job(Dataset(dataset), facts.sha256, its, 0, base, 0.1, trainings)
     known = {entry.hash: entry for entry in entries}
     for outcome in run.run(job):
-        yield known[plan.hash_of(plan.config(job, outcome.training))], outcome
+        yield known[plan_jobs.hash_of(plan_jobs.config(job, outcome.training))], outcome
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import pytest
 
 import browser
 from ybar import report
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import model as planning
 from ybar.experiments.plan.model import METHODS, Dataset, Method, Network, Part, Plan, Setting
 from ybar.experiments.results import page as summary
@@ -163,15 +164,15 @@ def entries_of(plan, **changes):
         d: planning.Facts(SHA256, 9, 9, tuple("abc")) for part in plan.parts for d in part.datasets
     }
     found = []
-    for job in planning.jobs(plan, facts):
+    for job in plan_jobs.jobs(plan, facts):
         for training in job.trainings:
-            config = planning.config(job, training)
+            config = plan_jobs.config(job, training)
             figures = {
                 f"last.{name}": 50.0 + job.trial
                 for name in ("scel", "ure_max", "accuracy_max", "accuracy_l1")
             }
             entry = Entry(
-                planning.hash_of(config),
+                plan_jobs.hash_of(config),
                 config,
                 figures=figures,
                 seconds=60.0,
@@ -475,7 +476,7 @@ def test_the_cost_is_by_base_with_what_sharing_saves():
     entries[0] = replace(entries[0], seconds=math.nan)
     grid, text = sections(summarise(SMALL, entries))["Cost"]
     assert grid.rows == [["flat", "32", "32", "0", "31.0 min", "58.1 s"]]
-    naive = planning.count_naive(SMALL.parts)
+    naive = plan_jobs.count_naive(SMALL.parts)
     assert f"would take {naive} trainings" in text.paragraphs[0]
     assert f"32 are enough: {1 - 32 / naive:.0%} fewer" in text.paragraphs[0]
 

@@ -6,16 +6,17 @@ import contextlib
 import math
 import os
 import signal
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from ..utils.extras import expect, require
 from ..utils.text import plain
-from .plan import model as planning
+from .plan import jobs as plan_jobs
 from .plan import reading as plan_file
-from .plan.model import Boosting, Dataset, Facts, Job, Neighbors, Network, Plan
+from .plan.jobs import Job
+from .plan.model import Boosting, Dataset, Facts, Neighbors, Network, Part, Plan
 from .results import outputs, render
 from .results import plots as figures
 from .runs import cost as estimate
@@ -69,9 +70,8 @@ def reproduce(source: str, options: Options) -> None:
         named = dict.fromkeys(d for part in plan.parts for d in part.datasets)
         needed = [dataset for dataset in named if chosen.has(dataset)]
         facts = {each: _facts(each, source, download=not options.dry_run) for each in needed}
-        wanted = planning.only(plan, list(facts))
-        _check(wanted, facts, source)
-        jobs = [job for job in planning.jobs(wanted, facts) if chosen(job)]
+        _check(plan, facts, source)
+        jobs = [job for job in plan_jobs.jobs(plan, facts) if chosen(job)]
         if not jobs:
             raise ValueError(
                 f"{chosen.said()} must together name runs of the plan; each is in it, but no "
@@ -146,7 +146,7 @@ class _Chosen:
 
 
 def _facts(dataset: Dataset, source: str, *, download: bool) -> Facts:
-    """Return the facts of data; what is wrong with a plan's own is said with the line they are on.
+    """Return the facts of data; what is wrong with a plan's own files names the plan.
 
     What is wrong with files as such (OSError) is not the plan's.
     """
@@ -155,53 +155,49 @@ def _facts(dataset: Dataset, source: str, *, download: bool) -> Facts:
     except ValueError as error:
         if dataset.path is None:
             raise
-        where = plan_file.place(source, "dataset", dataset.name)
-        raise plan_file.PlanError(f"{where}: {error}") from error
+        raise plan_file.PlanError(f"{source}: {error}") from error
 
 
-def _check(plan: Plan, facts: dict[Dataset, Facts], source: str) -> None:
+def _check(plan: Plan, facts: Mapping[Dataset, Facts], source: str) -> None:
     """Refuse what a plan asks of data that they cannot give."""
+    try:
+        for part in plan.parts:
+            for dataset in part.datasets:
+                if dataset in facts:
+                    _check_part(part, dataset, facts[dataset], plan.validation_fraction)
+    except ValueError as error:
+        raise plan_file.PlanError(f"{source}: {error}") from error
 
-    def refuse(path: tuple[str, ...], message: str) -> NoReturn:
-        raise plan_file.PlanError(f"{plan_file.place(source, *path)}: {message}")
 
-    for part in plan.parts:
-        for dataset in part.datasets:
-            known = facts[dataset]
-            if known.n_classes < 2:
-                refuse(
-                    ("dataset", dataset.name),
-                    f"data set {dataset.name!r} has {known.n_classes} classes; a plan needs at "
-                    "least 2",
-                )
-            n_training = known.n_rows - math.ceil(plan.validation_fraction * known.n_rows)
-            if n_training < 2:
-                refuse(
-                    ("validation_fraction",),
-                    f"validation_fraction must leave rows to train on; {plan.validation_fraction} "
-                    f"of the {known.n_rows} rows of {dataset.name!r} leaves {n_training}",
-                )
-            if isinstance(part.base, Neighbors) and min(part.base.n_neighbors) > n_training:
-                refuse(
-                    ("base", part.base.name, "n_neighbors"),
-                    f"n_neighbors of base {part.base.name!r} must have values up to the rows to "
-                    f"train on; {dataset.name!r} has {n_training}",
-                )
-            for setting in part.settings:
-                T, where = setting.transition, ("setting", setting.name, "transition")
-                if isinstance(T, str):
-                    continue
-                if len(T) != known.n_classes:
-                    refuse(
-                        where,
-                        f"setting {setting.name!r} has a transition matrix of {len(T)} classes, "
-                        f"data set {dataset.name!r} has {known.n_classes}. Name the settings of "
-                        "each [[base]] apart",
-                    )
-                try:
-                    run.matrix_of(setting, known.classes)
-                except ValueError as error:
-                    refuse(where, f"{error}. It is for data set {dataset.name!r}")
+def _check_part(part: Part, dataset: Dataset, facts: Facts, fraction: float) -> None:
+    if facts.n_classes < 2:
+        raise ValueError(
+            f"dataset {dataset.name!r} must have at least 2 classes; got {facts.n_classes}"
+        )
+    n_training = facts.n_rows - math.ceil(fraction * facts.n_rows)
+    if n_training < 2:
+        raise ValueError(
+            f"validation_fraction must leave at least 2 rows to train on; {fraction} leaves "
+            f"{n_training} of the {facts.n_rows} rows of dataset {dataset.name!r}"
+        )
+    if isinstance(part.base, Neighbors) and min(part.base.n_neighbors) > n_training:
+        raise ValueError(
+            f"n_neighbors of base {part.base.name!r} must have values up to {n_training}, the rows "
+            f"of dataset {dataset.name!r} to train on; got {min(part.base.n_neighbors)} and more"
+        )
+    for setting in part.settings:
+        if isinstance(setting.transition, str):
+            continue
+        if len(setting.transition) != facts.n_classes:
+            raise ValueError(
+                f"transition of setting {setting.name!r} must have a row for each of the "
+                f"{facts.n_classes} classes of dataset {dataset.name!r}; got "
+                f"{len(setting.transition)} rows. Name the settings of each [[base]] apart"
+            )
+        try:
+            run.matrix_of(setting, facts.classes)
+        except ValueError as error:
+            raise ValueError(f"{error}. It is for dataset {dataset.name!r}") from error
 
 
 def _run(
@@ -209,11 +205,11 @@ def _run(
 ) -> None:
     with _pool(options) as pool:
         if options.retry_failed:
-            again = ledger.forget_failed(name for job in jobs for name in planning.hashes(job))
+            again = ledger.forget_failed(name for job in jobs for name in plan_jobs.hashes(job))
             console.print(f"{again} failed runs will be run again")
         known = ledger.hashes()
         cost = estimate.cost(ledger.entries(), facts)
-        todo = [job for job in jobs if set(planning.hashes(job)) - known.keys()]
+        todo = [job for job in jobs if set(plan_jobs.hashes(job)) - known.keys()]
         if options.dask in (None, "local"):  # elsewhere, workers have what we may lack
             for kind in {type(job.base) for job in todo} & _NEEDED.keys():
                 expect(*_NEEDED[kind])
@@ -256,7 +252,7 @@ class _Costs:
         self.of_run = {
             name: cost(job) / len(job.trainings)
             for job in jobs
-            for name in planning.hashes(job)
+            for name in plan_jobs.hashes(job)
             if name not in known
         }
         self.total = sum(self.of_run.values())
@@ -265,7 +261,7 @@ class _Costs:
 
     def take(self, job: Job, share: float, ended: bool) -> float:
         """Return what is done, a job being at its end or a share of it done."""
-        names = tuple(planning.hashes(job))
+        names = tuple(plan_jobs.hashes(job))
         if ended:
             self.done |= set(names)
             self.under_way.pop(names, None)
@@ -340,7 +336,7 @@ def _dry_run(
         [
             f"The whole plan {plain(plan.name)}: {rows} runs of a method at a learning rate on a "
             "trial.",
-            f"Trained one by one for each table: {planning.count_naive(plan.parts)} trainings.",
+            f"Trained one by one for each table: {plan_jobs.count_naive(plan.parts)} trainings.",
             f"With what is shared, and as far as asked for: {n_runs} trainings, as {len(jobs)} "
             "jobs.",
             f"In the ledger: {n_runs - n_missing}. To run: {n_missing}, about "

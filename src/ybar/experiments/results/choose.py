@@ -8,21 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..plan.model import (
-    Dataset,
-    Facts,
-    Job,
-    Method,
-    Network,
-    Part,
-    Plan,
-    Setting,
-    config,
-    hash_of,
-    jobs,
-    module_sha256,
-    training_of,
-)
+from ..plan.jobs import Job, config, hash_of, jobs, module_code, training_of
+from ..plan.model import Dataset, Facts, Method, Network, Part, Plan, Setting
 from ..runs.ledger import Entry
 
 EPOCHS = ("last", "best")
@@ -34,10 +21,9 @@ def planned(plan: Plan) -> dict[str, str]:
 
     Runs that parts share are there once.
     """
-    any_data = {d: Facts("", 0, 0, ("",)) for part in plan.parts for d in part.datasets}
     return {
         _without_data(config(job, training)): job.base.name
-        for job in jobs(plan, any_data)
+        for job in jobs(plan, {})
         for training in job.trainings
     }
 
@@ -161,6 +147,7 @@ class Runs:
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int
     ) -> list[Entry | None]:
         """Return the run of each learning rate, None where it has not come to an end."""
+        code = module_code(part.base)
         job = Job(
             dataset,
             self.versions[dataset],
@@ -169,7 +156,8 @@ class Runs:
             part.base,
             self.plan.validation_fraction,
             (training_of(part, method, setting),),
-            module_sha256(part.base),
+            code.sha256,
+            code.version,
         )
         return [self._entries.get(self._hash(job, rate)) for rate in part.learning_rates]
 

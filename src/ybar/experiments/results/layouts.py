@@ -97,7 +97,7 @@ def _compare(
     ]
     named = ways is _CRITERIA or len(having) > 1
     rows = [
-        Row(f"{part.base.name} {way}" if named else way, way, part, replace(METHODS[method], **how))
+        Row(f"{part.base.name} {way}" if named else way, way, part, replace(METHODS[method], **how))  # type: ignore[arg-type]
         for part in having
         for way, how in ways.items()
     ]

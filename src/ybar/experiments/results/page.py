@@ -22,7 +22,8 @@ from ...report import (
     Text,
     picture,
 )
-from ..plan.model import Plan, count_naive
+from ..plan.jobs import count_naive
+from ..plan.model import Plan
 from ..runs.ledger import Entry
 from . import choose
 from . import tables as results

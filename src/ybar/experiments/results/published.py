@@ -7,18 +7,8 @@ import functools
 import importlib.resources
 from dataclasses import replace
 
-from ..plan.model import (
-    Base,
-    Boosting,
-    Dataset,
-    Method,
-    Neighbors,
-    Network,
-    Part,
-    Plan,
-    Setting,
-    training_of,
-)
+from ..plan.jobs import training_of
+from ..plan.model import Base, Boosting, Dataset, Method, Neighbors, Network, Part, Plan, Setting
 
 DATASETS = ("mnist", "fashion-mnist", "kmnist")
 SETTINGS = {

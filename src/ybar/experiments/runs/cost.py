@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..plan.model import Boosting, Dataset, Facts, Job, Network, config
+from ..plan.jobs import Job, config
+from ..plan.model import Boosting, Dataset, Facts, Network
 from .ledger import Entry
 
 # Of one core of the machines that ybar is built on; see results/benchmarks.md.

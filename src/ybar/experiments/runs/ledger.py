@@ -24,7 +24,7 @@ import numpy as np
 from ...utils.checks import shown
 from ...utils.files import as_path, target_file
 from ...utils.typing import AnyArray
-from ..plan import model as plan
+from ..plan import jobs as plan_jobs
 
 _VERSION = 1
 _APPLICATION = 0x79626172  # "ybar", in the header of the file
@@ -71,7 +71,7 @@ class Entry:
     hash : str
         Of the configuration: the run's name.
     config : dict
-        All that the outcome depends on, see `plan.config`.
+        All that the outcome depends on, see `plan_jobs.config`.
     cause, traceback : str or None
         Why it failed; None where it did not.
     figures : dict of float
@@ -343,12 +343,12 @@ def _lock(file: io.IOBase) -> bool:
 
 def _row(entry: Entry) -> tuple[Any, ...]:
     config = entry.config
-    if plan.hash_of(config) != entry.hash:
+    if plan_jobs.hash_of(config) != entry.hash:
         raise ValueError(
             f"a run's hash must be that of its configuration; got {shown(entry.hash)} for "
             f"{shown(config)}"
         )
-    seed = plan.seed_of(config["dataset"], config["setting"], config["trial"])
+    seed = plan_jobs.seed_of(config["dataset"], config["setting"], config["trial"])
     return (
         entry.hash,
         config["dataset"],

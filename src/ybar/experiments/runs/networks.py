@@ -12,12 +12,9 @@ from sklearn.utils import Bunch
 from ... import transition
 from ...utils.extras import require
 from ...utils.typing import AnyArray, IntArray
-from ..plan.model import (
-    Job,
-    Network,
-    Training,
-    find_function,
-)
+from ..plan.functions import find_function
+from ..plan.jobs import Job, Training
+from ..plan.model import Network
 from .outcome import Outcome, Tell, Trial
 
 # Methods whose softmax is p and that know of no T: there is nothing for L1 to decode.
@@ -48,7 +45,7 @@ def networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     def method_of(training: Training) -> losses.Method:
         if training.loss is not None:
             return losses.Method(
-                find_function(training.loss, training.source),
+                find_function(training.loss, training.code),
                 estimates=training.estimates,  # type: ignore[arg-type]
                 decoder=training.decoder,
             )
@@ -92,7 +89,7 @@ def networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
 
     def make(those: Sequence[Run]) -> Dense | Module:
         if base.module is not None:
-            build = find_function(base.module, job.module_sha256)
+            build = find_function(base.module, job.module_code)
             return Module(build, job.trial, torch.device("cpu"))
         return Dense(
             sizes,

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...utils.typing import AnyArray, FloatArray, IntArray
-from ..plan.model import (
-    Training,
-)
+from ..plan.jobs import Training
 
 Tell = Callable[[float], Any]
 

@@ -8,11 +8,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ... import decode
-from ..plan.model import (
-    Boosting,
-    Job,
-    Neighbors,
-)
+from ..plan.jobs import Job
+from ..plan.model import Boosting, Neighbors
 from .outcome import Outcome, Tell, Trial
 
 

@@ -21,17 +21,8 @@ from sklearn.utils import Bunch
 from ... import datasets, labels, transition
 from ...transition.reading import in_order
 from ...utils.typing import FloatArray
-from ..plan.model import (
-    Boosting,
-    Dataset,
-    Facts,
-    Job,
-    Neighbors,
-    Network,
-    Setting,
-    Training,
-    seed_of,
-)
+from ..plan.jobs import Job, Training, seed_of
+from ..plan.model import Boosting, Dataset, Facts, Neighbors, Network, Setting
 from .networks import networks
 from .outcome import Outcome, Tell, Trial
 from .paths import boosting, neighbors

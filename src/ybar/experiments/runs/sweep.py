@@ -23,8 +23,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, Protocol
 
 from ...utils.extras import require
-from ..plan import model as plan
-from ..plan.model import Job
+from ..plan import jobs as plan_jobs
+from ..plan.jobs import Job
 from . import run
 from .ledger import Entry, Ledger
 from .outcome import Outcome
@@ -96,7 +96,7 @@ def sweep(
     to it, and taken over should it die. Ctrl-C passes through: what was recorded stays.
     """
     known = ledger.hashes()
-    todo = collections.deque(job for job in jobs if set(plan.hashes(job)) - known.keys())
+    todo = collections.deque(job for job in jobs if set(plan_jobs.hashes(job)) - known.keys())
     doubtful: collections.deque[Job] = collections.deque()
     theirs: list[Job] = []
     attempts: collections.Counter[Job] = collections.Counter()
@@ -129,7 +129,7 @@ def sweep(
                     (doubtful if attempts[job] == _ATTEMPTS - 1 else todo).appendleft(job)
                     continue
                 if len(job.trainings) > 1:
-                    todo.extendleft(plan.parted(job, (len(job.trainings) + 1) // 2))
+                    todo.extendleft(plan_jobs.split(job, (len(job.trainings) + 1) // 2))
                     continue
                 cause = f"the worker died {_ATTEMPTS} times: {result.reason}"
                 result = [Outcome(job.trainings[0], cause, versions=run.versions())]
@@ -139,7 +139,7 @@ def sweep(
 
 def _claim(ledger: Ledger, job: Job) -> tuple[list[Job], list[Job]]:
     """Return what of a job is this sweep's to run, and what is another's."""
-    names = plan.hashes(job)
+    names = plan_jobs.hashes(job)
     claimed = ledger.claim(names)
     found = []
     for chosen in (claimed.mine, claimed.theirs):
@@ -150,9 +150,9 @@ def _claim(ledger: Ledger, job: Job) -> tuple[list[Job], list[Job]]:
 
 def entry_of(job: Job, outcome: Outcome) -> Entry:
     """Return the ledger's entry of a run that has come to its end just now."""
-    config = plan.config(job, outcome.training)
+    config = plan_jobs.config(job, outcome.training)
     return Entry(
-        plan.hash_of(config),
+        plan_jobs.hash_of(config),
         config,
         outcome.cause,
         outcome.traceback,

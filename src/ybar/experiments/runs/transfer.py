@@ -22,11 +22,11 @@ from ...utils.checks import shown
 from ...utils.extras import require
 from ...utils.files import as_path, target_file, write_whole
 from ...utils.typing import AnyArray
-from ..plan import model as plan
+from ..plan import jobs as plan_jobs
 from .ledger import Entry, Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")
-# What every configuration has, see `plan.config`.
+# What every configuration has, see `plan_jobs.config`.
 _CONFIGURED: dict[str, Any] = {
     **dict.fromkeys(
         ("dataset", "data_sha256", "setting", "base", "kind", "method", "assumed"), str
@@ -109,7 +109,7 @@ def _checked(source: Path, entries: list[Entry]) -> list[Entry]:
                 f"{source} is not a ledger that ybar wrote: run {shown(entry.hash)} has no proper "
                 "configuration or figures. Nothing was taken from it"
             )
-        if plan.hash_of(entry.config) != entry.hash:
+        if plan_jobs.hash_of(entry.config) != entry.hash:
             raise LedgerError(
                 f"{source} has been changed: run {shown(entry.hash)} is not what its "
                 "configuration says. Nothing was taken from it"
