@@ -21,7 +21,8 @@ from ybar import ComplementaryNetClassifier, CPEKNeighborsClassifierCV, calibrat
 from ybar.experiments.plan.jobs import seed_of
 from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
-from ybar.experiments.runs.run import draw, load
+from ybar.experiments.runs.data import load
+from ybar.experiments.runs.run import draw
 from ybar.utils.distances import pairwise
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"

@@ -18,7 +18,7 @@ from pathlib import Path
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.results import published
-from ybar.experiments.runs import run
+from ybar.experiments.runs import data as run_data
 
 ROOT = Path(__file__).resolve().parent.parent / "results"
 COLUMNS = list(itertools.product(published.DATASETS, published.SETTINGS))
@@ -36,7 +36,7 @@ def rows(name: str) -> list[Row]:
     if not file.exists():
         return []
     asked = plan_file.read(name)
-    facts = {d: run.PUBLISHED[d.name] for part in asked.parts for d in part.datasets}
+    facts = {d: run_data.PUBLISHED[d.name] for part in asked.parts for d in part.datasets}
     hashes = {
         each
         for job in plan_jobs.jobs(asked, facts)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
-from ybar.experiments.runs import run
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import sweep as execute
 from ybar.experiments.runs.ledger import Ledger
 
@@ -30,7 +30,7 @@ epochs = 5
 def sweep_processes() -> dict[str, Any]:
     """Twelve populations of 25 or 30 linear runs, five epochs each, from start to ledger."""
     read = plan_file.parse(PLAN)
-    facts = {dataset: run.facts(dataset) for dataset in read.parts[0].datasets}
+    facts = {dataset: run_data.facts(dataset) for dataset in read.parts[0].datasets}
     jobs = plan_jobs.jobs(read, facts)
 
     def seconds(pool: AbstractContextManager[execute.Pool]) -> float:

@@ -13,6 +13,7 @@ from ybar.classifiers.base import Checked
 from ybar.classifiers.boosting_targets import Likelihood
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run
 
 K = 4
@@ -272,7 +273,7 @@ def test_a_plan_runs_it_as_the_classifier_does(digits):
         """
     parsed = plan_file.parse(text)
     dataset = parsed.parts[0].datasets[0]
-    (job,) = plan_jobs.jobs(parsed, {dataset: run.facts(dataset)})
+    (job,) = plan_jobs.jobs(parsed, {dataset: run_data.facts(dataset)})
     (outcome,) = run.run(job)
     trial = run.draw(digits, job.setting, plan_jobs.seed_of("digits", "strong", 0), 0.1)
     clf = CPEBoostingClassifierCV(

@@ -25,8 +25,10 @@ from ybar import transition
 from ybar.experiments.plan import model as plans
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.results import outputs, render
-from ybar.experiments.runs import run, transfer
+from ybar.experiments.results.choose import Runs
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import sweep as execute
+from ybar.experiments.runs import transfer
 from ybar.transition import reading
 
 pytest.importorskip("torch")
@@ -167,9 +169,9 @@ def test_dry_run_downloads_nothing(folder, monkeypatch):
 
 
 @pytest.mark.skipif("YBAR_DATA" not in os.environ, reason="YBAR_DATA is not set")
-@pytest.mark.parametrize("name", run.PUBLISHED)
+@pytest.mark.parametrize("name", run_data.PUBLISHED)
 def test_what_is_known_of_published_data_holds(name):
-    assert run.facts(plans.Dataset(name)) == run.PUBLISHED[name]
+    assert run_data.facts(plans.Dataset(name)) == run_data.PUBLISHED[name]
 
 
 def test_a_part_is_run_and_the_tables_say_what_is_missing(folder):
@@ -553,7 +555,7 @@ def test_hostile_names_are_harmless_wherever_they_are_shown(tmp_path):
     entries = helpers.made_up(plan, facts)
     failed = [replace(e, cause=c, figures={}) for e, c in zip(entries, NAMES, strict=False)]
     outputs.check_folder(tmp_path)
-    written = outputs.write(failed + entries[len(failed) :], plan, tmp_path, facts)
+    written = outputs.write(Runs(failed + entries[len(failed) :], plan, facts), tmp_path)
     transfer.export(entries, tmp_path / "runs.csv")
 
     for path in tmp_path.rglob("*"):

@@ -17,6 +17,8 @@ from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.jobs import Job, Training
 from ybar.experiments.plan.model import Dataset, Neighbors, Network
 from ybar.experiments.results import choose, outputs, published, tables
+from ybar.experiments.results.choose import Runs
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run, transfer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +37,7 @@ def asked():
 
 @pytest.fixture(scope="module")
 def built(entries, asked):
-    return {table.name: table for table in tables.build(entries, asked)}
+    return {table.name: table for table in tables.build(Runs(entries, asked))}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def said():
 
 def test_the_committed_tables_are_those_of_the_committed_runs(entries, asked, tmp_path):
     outputs.check_folder(tmp_path)
-    outputs.write(entries, asked, tmp_path)
+    outputs.write(Runs(entries, asked), tmp_path)
     for name in ("tables.md", "tables.tex", "tables.csv", "overview.md", "choices.md"):
         assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
 
@@ -83,7 +85,7 @@ def test_cpe_knn_agrees_with_the_paper_in_every_column(built):
 
 def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, choices, said):
     others, runs = choices
-    table = {table.name: table for table in tables.build(runs, others)}["linear-clean"]
+    table = {table.name: table for table in tables.build(Runs(runs, others))}["linear-clean"]
     agree = {}
     for label, cells in table.rows:
         papers = (published.figures()["linear", "linear", "URE-GA", *c] for c in table.columns)
@@ -107,7 +109,7 @@ def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, choices, 
 
 
 def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries, asked, linear, said):
-    runs, ahead = choose.Runs(entries, asked), collections.defaultdict(list)
+    runs, ahead = Runs(entries, asked), collections.defaultdict(list)
     for dataset, setting in itertools.product(linear.datasets, linear.settings):
         at = ("linear", "linear", "URE-GA", dataset.name, setting.name)
         paper, _ = published.figures()[at]
@@ -126,7 +128,7 @@ def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries, a
 
 def test_the_docs_say_what_batches_of_other_sizes_give(entries, asked, linear, choices, said):
     plan_of_others, runs_of_others = choices
-    runs, others = choose.Runs(entries, asked), choose.Runs(runs_of_others, plan_of_others)
+    runs, others = Runs(entries, asked), Runs(runs_of_others, plan_of_others)
     for size in (64, 1024):
         (part,) = (part for part in plan_of_others.parts if part.base.name == f"batches of {size}")
         _, _, row = said.partition(f"with batches of {size} ")
@@ -166,7 +168,7 @@ def test_no_run_stands_twice_on_the_leaderboard(leaderboard):
 
 def again(entries, dataset, setting, base, *trainings):
     """Run the first trial of a column anew and yield (committed, new) runs."""
-    facts = run.facts(Dataset(dataset))
+    facts = run_data.facts(Dataset(dataset))
     its = published.SETTINGS[setting]
     job = Job(Dataset(dataset), facts.sha256, its, 0, base, 0.1, trainings)
     known = {entry.hash: entry for entry in entries}

@@ -23,6 +23,7 @@ from ybar.experiments.plan import model as planning
 from ybar.experiments.plan.model import METHODS, Dataset, Method, Network, Part, Plan, Setting
 from ybar.experiments.results import page as summary
 from ybar.experiments.results import tables
+from ybar.experiments.results.choose import Runs
 from ybar.experiments.runs.ledger import Entry
 from ybar.report import (
     Cell,
@@ -184,8 +185,8 @@ def entries_of(plan, **changes):
 
 
 def summarise(plan, entries, figures=(), change=lambda table: table):
-    made = [change(table) for table in tables.build(entries, plan)]
-    return summary.page(entries, plan, made, figures, tables.agreement(made), NOW)
+    made = [change(table) for table in tables.build(Runs(entries, plan))]
+    return summary.page(Runs(entries, plan), made, figures, tables.agreement(made), NOW)
 
 
 def figure():
@@ -448,7 +449,7 @@ def test_differences_from_the_paper_are_marked_listed_and_counted():
         *[Cell("50.5 ± 0.7", "paper 90.0 ± 1.0", "differs")] * 2,
     ]
     (listed,) = sections(page)["Where we differ"]
-    made = [with_paper(table) for table in tables.build(entries_of(SMALL), SMALL)]
+    made = [with_paper(table) for table in tables.build(Runs(entries_of(SMALL), SMALL))]
     differing = tables.agreement(made).differing
     assert len(listed.rows) == len(differing) > 0
     assert listed.rows[0][-4:] == ["50.5", "2 of 2", "90.0 ± 1.0", "−39.5"]

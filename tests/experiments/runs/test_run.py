@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan.model import Dataset, Facts
 from ybar.experiments.plan.reading import parse
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,7 +41,7 @@ def test_a_matrix_with_names_is_that_of_the_classes_it_names(tmp_path, named):
     np.testing.assert_allclose(drawn, rows["cat"], atol=0.05)
     if named:
         with pytest.raises(ValueError, match="must name the classes cat, dog, fox; it names emu,"):
-            run.matrix_of(setting, ("cat", "dog", "fox"))
+            run_data.matrix_of(setting, ("cat", "dog", "fox"))
 
 
 def test_images_of_ones_own_are_rows_of_pixels(tmp_path):
@@ -48,8 +49,8 @@ def test_images_of_ones_own_are_rows_of_pixels(tmp_path):
     np.savez(tmp_path / "images.npz", X=X, y=np.arange(40) % 2)
     np.savez(tmp_path / "rows.npz", X=X.reshape(40, 15), y=np.arange(40) % 2)
     images, rows = (Dataset("d", str(tmp_path / f"{name}.npz")) for name in ("images", "rows"))
-    assert run.facts(images) == run.facts(rows)
-    assert run.facts(images).n_features == 15
+    assert run_data.facts(images) == run_data.facts(rows)
+    assert run_data.facts(images).n_features == 15
 
 
 def test_a_plan_may_change_the_recipe_and_the_network():
@@ -79,7 +80,7 @@ def test_a_plan_may_change_the_recipe_and_the_network():
     path = [*sys.path]
     read = parse(text)
     assert sys.path == path  # modules of a plan that lies nowhere are installed ones
-    facts = {Dataset("digits"): run.facts(Dataset("digits"))}
+    facts = {Dataset("digits"): run_data.facts(Dataset("digits"))}
     of_cnn, of_ceiling = plan_jobs.jobs(read, facts)
     how = plan_jobs.config(of_cnn, of_cnn.trainings[0])["how"]
     assert how["module"] == "ybar.neural.cnn:small"

@@ -113,12 +113,6 @@ def training_of(part: Part, method: Method, setting: Setting) -> Training:
     return Training(method.name, assumed="uniform" if assumed else "given")
 
 
-def module_code(base: Base) -> Code:
-    """Return what identifies the code of a base's module; an empty `Code` if it has no module."""
-    module = base.module if isinstance(base, Network) else None
-    return Code() if module is None else identify(module)
-
-
 def trainings(part: Part, setting: Setting) -> list[Training]:
     """Return the distinct trainings of one data set, setting and trial."""
     needed = dict.fromkeys(training_of(part, method, setting) for method in part.methods)
@@ -138,24 +132,38 @@ def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
 
 
 def _jobs_of_part(part: Part, plan: Plan, facts: Mapping[Dataset, Facts]) -> Iterator[Job]:
-    module = module_code(part.base)
     by_setting = {setting: tuple(trainings(part, setting)) for setting in part.settings}
     for trial in range(part.trials):
-        for setting in part.settings:
+        for setting, every in by_setting.items():
             for dataset in part.datasets:
                 known = facts.get(dataset, _UNKNOWN)
-                job = Job(
-                    dataset,
-                    known.sha256,
-                    setting,
-                    trial,
-                    part.base,
-                    plan.validation_fraction,
-                    by_setting[setting],
-                    module.sha256,
-                    module.version,
-                )
+                job = job_of(plan, part, dataset, known.sha256, setting, trial, every)
                 yield from split(job, runs_at_once(part.base, known.n_classes))
+
+
+def job_of(
+    plan: Plan,
+    part: Part,
+    dataset: Dataset,
+    data_sha256: str,
+    setting: Setting,
+    trial: int,
+    trainings: tuple[Training, ...],
+) -> Job:
+    """Return one job of a part."""
+    module = part.base.module if isinstance(part.base, Network) else None
+    code = Code() if module is None else identify(module)
+    return Job(
+        dataset,
+        data_sha256,
+        setting,
+        trial,
+        part.base,
+        plan.validation_fraction,
+        trainings,
+        code.sha256,
+        code.version,
+    )
 
 
 def runs_at_once(base: Base, n_classes: int) -> int:

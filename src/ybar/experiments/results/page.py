@@ -25,8 +25,8 @@ from ...report import (
 from ..plan.jobs import count_naive
 from ..plan.model import Plan
 from ..runs.ledger import Entry
-from . import choose
 from . import tables as results
+from .choose import Runs
 
 _MARKS: dict[bool | None, Literal["", "agrees", "differs"]] = {
     None: "",
@@ -36,8 +36,7 @@ _MARKS: dict[bool | None, Literal["", "agrees", "differs"]] = {
 
 
 def page(
-    entries: Sequence[Entry],
-    plan: Plan,
+    runs: Runs,
     tables: Sequence[results.Table],
     figures: Sequence[tuple[str, str, Any]],
     agreement: results.Agreement,
@@ -47,9 +46,7 @@ def page(
 
     Parameters
     ----------
-    entries : sequence of Entry
-        What is in the ledger; runs of other plans do not count.
-    plan : Plan
+    runs : Runs
     tables : sequence of Table
     figures : sequence of (str, str, matplotlib Figure)
         Title, what is to be seen in words, and the figure.
@@ -62,17 +59,16 @@ def page(
     -------
     Page
     """
-    planned = choose.planned(plan)
-    own = choose.of_plan(entries, plan)
+    entries, plan = runs.entries, runs.plan
     made = f"{_minute(now.astimezone(UTC).isoformat())} UTC"
     sections = [
-        _summary(own, len(planned), agreement),
+        _summary(entries, len(runs.planned), agreement),
         Section("Tables", [_grid(table) for table in tables]),
         _differences(tables, agreement),
         Section("Figures", [picture(figure, alt, title) for title, alt, figure in figures]),
-        _cost(own, plan, Counter(planned.values())),
-        _failures(own),
-        _provenance(own, plan, made),
+        _cost(entries, plan, Counter(runs.planned.values())),
+        _failures(entries),
+        _provenance(entries, plan, made),
     ]
     return Page(
         f"Learning from complementary labels: {plan.name}",

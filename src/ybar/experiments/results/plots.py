@@ -16,7 +16,7 @@ from ...utils import text as text
 from ...utils.checks import shown
 from ...utils.extras import require
 from ...utils.typing import AnyArray
-from ..plan.model import METHODS, Dataset, Facts, Part, Plan, Setting
+from ..plan.model import METHODS, Dataset, Part, Plan, Setting
 from ..runs.ledger import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
@@ -47,12 +47,9 @@ _MOST_POINTS = 10
 
 
 def loss_curves(
-    entries: Iterable[Entry],
-    plan: Plan,
+    runs: Runs,
     base: str,
     dataset: str,
-    *,
-    facts: Mapping[Dataset, Facts] | None = None,
 ) -> Figure | None:
     """Plot the training and validation loss of CPE-I, CPE-F and CPE-T, a panel for each setting.
 
@@ -61,16 +58,12 @@ def loss_curves(
 
     Parameters
     ----------
-    entries : iterable of Entry
+    runs : Runs
         With their curves.
-    plan : Plan
     base, dataset : str
         Their names in the plan.
-    facts : dict of Facts, optional
-        As for `tables.build`.
     """
-    part, data = _find(plan, base, dataset)
-    runs = Runs(entries, plan, facts)
+    part, data = _find(runs.plan, base, dataset)
     panels = {setting: _histories(runs, part, data, setting) for setting in part.settings}
     if not any(trials for panel in panels.values() for trials in panel.values()):
         return None
@@ -98,17 +91,14 @@ def loss_curves(
     return figure
 
 
-def drawn_from(
-    entries: Iterable[Entry], plan: Plan, *, facts: Mapping[Dataset, Facts] | None = None
-) -> dict[str, dict[str, AnyArray]]:
+def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
     """Return the curves that `loss_curves` draws, by the hash of their run.
 
     They are a small part of all: with them an export has all that tables and figures are made of.
     """
-    runs = Runs(entries, plan, facts)
     return {
         entry.hash: {name: entry.curves[name] for name in _LOSSES}
-        for part in plan.parts
+        for part in runs.plan.parts
         for dataset, setting in itertools.product(part.datasets, part.settings)
         for trials in _histories(runs, part, dataset, setting).values()
         for entry in trials

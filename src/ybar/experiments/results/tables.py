@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...utils.checks import shown
-from ..plan.model import Dataset, Facts, Plan, Setting
-from ..runs.ledger import Entry
+from ..plan.model import Dataset, Setting
 from . import published
 from .choose import EPOCHS, URES, Rule, Runs
 from .layouts import Layout, Row, caption, layouts
@@ -112,26 +111,20 @@ class Table:
 
 
 def build(
-    entries: Iterable[Entry],
-    plan: Plan,
+    runs: Runs,
     *,
     epoch: str = "last",
     ure: str = "given",
-    facts: Mapping[Dataset, Facts] | None = None,
 ) -> list[Table]:
-    """Return the tables of a plan, filled as far as the runs are in the ledger.
+    """Return the tables of a plan, filled as far as its runs are recorded.
 
     Parameters
     ----------
-    entries : iterable of Entry
-        In any order; those of other plans do not count.
-    plan : Plan
+    runs : Runs
     epoch : {"last", "best"}
         Whether the last epoch counts, or the one with the lowest validation loss.
     ure : {"given", "uniform"}
         The transition matrix under which URE chooses, where it does.
-    facts : dict of Facts, optional
-        Which data the plan means; without them, those that the entries were run on.
 
     Returns
     -------
@@ -144,9 +137,9 @@ def build(
             raise ValueError(
                 f"{name} must be {' or '.join(map(repr, allowed))}; got {shown(value)}"
             )
-    runs, rule = Runs(entries, plan, facts), Rule(epoch, ure)
+    rule = Rule(epoch, ure)
     tables: dict[str, Table] = {}
-    for layout in layouts(plan):
+    for layout in layouts(runs.plan):
         table = _table(layout, runs, rule)
         if table.columns:
             name = table.name
@@ -240,9 +233,10 @@ def agreement(tables: Iterable[Table]) -> Agreement:
 
     Examples
     --------
-    >>> from ybar.experiments.plan import reading as plan_file
+    >>> from ybar.experiments.plan import reading
     >>> from ybar.experiments.results import tables
-    >>> tables.agreement(tables.build([], plan_file.read("paper")))
+    >>> from ybar.experiments.results.choose import Runs
+    >>> tables.agreement(tables.build(Runs([], reading.read("paper"))))
     Agreement(published=468, run=0, complete=0, agree=0, differing=())
     """
     compared, differing = [], []

@@ -23,7 +23,7 @@ _SECONDS_A_ROW_OF_A_MODULE = 2.5e-4
 Cost = Callable[[Job], float]
 
 
-def cost(entries: Iterable[Entry], facts: Mapping[Dataset, Facts]) -> Cost:
+def cost_of_jobs(entries: Iterable[Entry], facts: Mapping[Dataset, Facts]) -> Cost:
     """Return a function that gives the seconds a job will take on one core, roughly.
 
     Parameters

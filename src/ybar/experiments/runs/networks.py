@@ -15,13 +15,13 @@ from ...utils.typing import AnyArray, IntArray
 from ..plan.functions import find_function
 from ..plan.jobs import Job, Training
 from ..plan.model import Network
-from .outcome import Outcome, Tell, Trial
+from .outcome import Outcome, Progress, Trial
 
 # Methods whose softmax is p and that know of no T: there is nothing for L1 to decode.
 _ORDINARY = ("ure", "ure-nn", "ure-ga", "scl-nl", "scl-exp", "dm", "dm-unweighted")
 
 
-def networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+def networks(job: Job, data: Bunch, trial: Trial, tell: Progress) -> list[Outcome]:
     """Return what came of each training, with the numbers of every epoch."""
     torch = require("torch", "torch", "a plan with networks")
     from ...neural import losses

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...utils.typing import AnyArray, FloatArray, IntArray
 from ..plan.jobs import Training
 
-Tell = Callable[[float], Any]
+Progress = Callable[[float], Any]
 
 
 @dataclass

@@ -10,10 +10,10 @@ from sklearn.utils import Bunch
 from ... import decode
 from ..plan.jobs import Job
 from ..plan.model import Boosting, Neighbors
-from .outcome import Outcome, Tell, Trial
+from .outcome import Outcome, Progress, Trial
 
 
-def neighbors(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
+def neighbors(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Outcome]:
     """Return what came of CPE-KNN: k chosen by SCEL."""
     from ...classifiers.neighbors import CPEKNeighborsClassifierCV
 
@@ -28,7 +28,7 @@ def neighbors(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
     return [_of_path(job, data, trial, clf, ["n_neighbors"])]
 
 
-def boosting(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
+def boosting(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Outcome]:
     """Return what came of CPE-GBDT: learning rate and rounds chosen by SCEL."""
     from ...classifiers.boosting import CPEBoostingClassifierCV
 

@@ -27,6 +27,7 @@ from ybar.experiments.plan.model import (
     Setting,
 )
 from ybar.experiments.results import published, render, tables
+from ybar.experiments.results.choose import Runs
 from ybar.experiments.results.tables import Cell, Table
 
 
@@ -42,7 +43,7 @@ def paper_entries(paper):
 
 @pytest.fixture(scope="module")
 def full(paper, paper_entries):
-    return tables.build(paper_entries, paper)
+    return tables.build(Runs(paper_entries, paper))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ MAIN_CPE_F = ["main", "CPE-F", "mnist", "strong"]
 
 
 def test_the_tables_of_the_paper_are_all_there(paper):
-    built = tables.build([], paper)
+    built = tables.build(Runs([], paper))
     assert [(t.name, [label for label, _ in t.rows], len(t.columns)) for t in built] == [
         ("main", ["URE-GA", "SCL", "DM", "Fwd", "CPE-I", "CPE-F", "CPE-T"], 18),
         ("linear-clean", ["URE-GA", "SCL", "DM", "Fwd", "CPE-I", "CPE-F", "CPE-T"], 9),
@@ -104,7 +105,7 @@ def test_the_tables_of_the_paper_are_all_there(paper):
 def test_every_published_figure_stands_in_one_cell(paper):
     bases = {"main": "mlp", "decoders": "mlp", "linear": "linear"}
     found = {}
-    for table in tables.build([], paper):
+    for table in tables.build(Runs([], paper)):
         for label, dataset, setting, cell in table.cells():
             name = table.name.removesuffix("-clean").removesuffix("-noisy")
             base, _, row = label.rpartition(" ")
@@ -137,7 +138,7 @@ def test_a_cell_is_what_its_definition_says(
     small, table, row, method, uniformly, decoder, criterion, epoch, ure
 ):
     plan, entries = small
-    built = tables.build(entries, plan, epoch=epoch, ure=ure)
+    built = tables.build(Runs(entries, plan), epoch=epoch, ure=ure)
     for dataset in ("mnist", "kmnist"):
         for setting in ("uniform", "strong"):
             trained = (uniformly or method) if setting == "uniform" else method
@@ -170,7 +171,7 @@ def test_a_cell_is_what_its_definition_says(
 def test_the_choices_make_a_difference(small):
     plan, entries = small
     made = {
-        render.to_csv(tables.build(entries, plan, epoch=epoch, ure=ure))
+        render.to_csv(tables.build(Runs(entries, plan), epoch=epoch, ure=ure))
         for epoch in ("last", "best")
         for ure in ("given", "uniform")
     }
@@ -180,7 +181,7 @@ def test_the_choices_make_a_difference(small):
 @pytest.mark.parametrize("base", ["knn", "gbdt"])
 @pytest.mark.parametrize("epoch", ["last", "best"])
 def test_models_without_epochs_have_their_one_accuracy(paper, paper_entries, base, epoch):
-    built = tables.build(paper_entries, paper, epoch=epoch)
+    built = tables.build(Runs(paper_entries, paper), epoch=epoch)
     cell = cell_of(built, "traditional", f"CPE-{base.upper()}", "kmnist", "weak")
     runs = [e for e in paper_entries if where(e, {"base": base} | KMNIST_WEAK)]
     runs.sort(key=lambda e: e.config["trial"])
@@ -211,7 +212,7 @@ RATE = TRIAL | {"learning_rate": 1e-4}
 )
 def test_a_cell_says_how_many_trials_are_complete(small, change, which, n):
     plan, entries = small
-    built = tables.build(changed(entries, change, which), plan)
+    built = tables.build(Runs(changed(entries, change, which), plan))
     cell = cell_of(built, "main", "CPE-F")
     assert (cell.n, cell.of, cell.complete) == (n, 3, n == 3)
     assert math.isnan(cell.mean) == (n == 0)
@@ -227,7 +228,7 @@ def test_a_run_that_failed_or_has_no_loss_is_never_chosen(small):
     plan, entries = small
     other = next(e for e in entries if where(e, TRIAL | {"learning_rate": 1e-3}))
     for change in (failed, with_figures({"last.scel": math.nan})):
-        cell = cell_of(tables.build(changed(entries, change, RATE), plan), "main", "CPE-F")
+        cell = cell_of(tables.build(Runs(changed(entries, change, RATE), plan)), "main", "CPE-F")
         assert cell.rates[1] == 1e-3
         assert cell.accuracies[1] == other.figures["last.accuracy_l1"]
 
@@ -235,7 +236,7 @@ def test_a_run_that_failed_or_has_no_loss_is_never_chosen(small):
 def test_of_equal_losses_the_first_rate_of_the_plan_counts(small):
     plan, entries = small
     same = changed(entries, with_figures({"last.scel": 1.0}), {})
-    cell = cell_of(tables.build(same, plan), "main", "CPE-F")
+    cell = cell_of(tables.build(Runs(same, plan)), "main", "CPE-F")
     assert cell.rates == (1e-3,) * 3
 
 
@@ -252,7 +253,7 @@ def test_a_cell_that_is_not_planned_is_left_empty(paper):
     linear = next(p for p in paper.parts if p.base.name == "linear")
     mlp = next(p for p in paper.parts if p.base.name == "mlp")
     short = replace(mlp, datasets=mlp.datasets[:1], settings=mlp.settings[1:3])
-    built = tables.build([], replace(paper, parts=(linear, short)))
+    built = tables.build(Runs([], replace(paper, parts=(linear, short))))
     table = next(t for t in built if t.name == "validation-fwd")
     assert table.columns == tuple(
         (d.name, s.name) for d in linear.datasets for s in linear.settings
@@ -320,7 +321,7 @@ def test_published_figures_stand_only_beside_the_papers_protocol(paper, base, ch
     compared = ("decoders", "validation-cpe-t", "validation-fwd")
     cells = [
         cell
-        for table in tables.build([], plan)
+        for table in tables.build(Runs([], plan))
         if table.name not in compared
         for *_, cell in table.cells()
     ]
@@ -331,16 +332,16 @@ def test_trees_that_all_run_to_their_end_are_the_papers_protocol(paper):
     (part,) = [p for p in paper.parts if p.base.name == "gbdt"]
     to_the_end = replace(part, base=replace(part.base, early_stopping=False))
     changed = replace(paper, parts=(to_the_end,))
-    assert tables.agreement(tables.build([], changed)).published == 18
+    assert tables.agreement(tables.build(Runs([], changed))).published == 18
 
 
 def test_another_share_held_out_is_another_protocol(paper):
-    built = tables.build([], replace(paper, validation_fraction=0.2))
+    built = tables.build(Runs([], replace(paper, validation_fraction=0.2)))
     assert tables.agreement(built).published == 0
 
 
 def test_agreement_counts_cells_and_lists_those_that_differ(paper, paper_entries):
-    built = tables.build(paper_entries, paper)
+    built = tables.build(Runs(paper_entries, paper))
     assert tables.agreement(built)[:4] == (468, 468, 468, 468)
     assert tables.agreement(built).differing == ()
     knn = {"base": "knn", "dataset": "mnist"}
@@ -350,7 +351,7 @@ def test_agreement_counts_cells_and_lists_those_that_differ(paper, paper_entries
     off = changed(off, with_figures({"last.accuracy_l1": 70.0}), knn | {"setting": "strong"})
     off = changed(off, None, knn | {"setting": "weak", "trial": 3})
     off = changed(off, None, {"base": "gbdt", "dataset": "mnist", "setting": "weak"})
-    found = tables.agreement(tables.build(off, paper))
+    found = tables.agreement(tables.build(Runs(off, paper)))
     assert found[:4] == (468, 467, 466, 465)
     assert [d[2:] for d in found.differing] == [
         ("mnist", "weak", 50.0, 4, 5, (92.6, 0.1)),
@@ -378,7 +379,7 @@ def test_bases_of_other_names_have_tables_of_their_own(small):
         ),
     )
     plan = replace(plan, parts=parts)
-    built = tables.build(made_up(plan), plan)
+    built = tables.build(Runs(made_up(plan), plan))
     assert {t.name: [label for label, _ in t.rows] for t in built} == {
         "wide": ["URE-GA", "SCL", "Fwd", "CPE-F", "CPE-T", "Mine"],
         "flat": ["CPE-I"],
@@ -396,7 +397,7 @@ def test_a_base_called_as_a_table_does_not_hide_it(small):
     plan, entries = small
     (part,) = plan.parts
     plan = replace(plan, parts=(part, replace(part, base=Network("main", (9,)))))
-    names = [t.name for t in tables.build(entries, plan)]
+    names = [t.name for t in tables.build(Runs(entries, plan))]
     assert names[:2] == ["main", "main-2"]
     assert len(set(names)) == len(names)
 
@@ -406,7 +407,7 @@ def test_two_methods_of_one_label_are_two_rows(small):
     (part,) = plan.parts
     methods = (METHODS["cpe-t"], replace(METHODS["cpe-f"], label="CPE-T"))
     plan = replace(plan, parts=(replace(part, methods=methods),))
-    table = tables.build(entries, plan)[0]
+    table = tables.build(Runs(entries, plan))[0]
     first, second = (cells for _, cells in table.rows)
     assert first != second
     for text in (render.markdown(table), printed(table), render.latex(table)):
@@ -421,36 +422,36 @@ def test_runs_on_other_data_do_not_count(small):
     plan, entries = small
     facts = facts_of(plan)
     other = {d: known._replace(sha256="f" * 64) for d, known in facts.items()}
-    cells = [c for t in tables.build(entries, plan, facts=other) for *_, c in t.cells()]
+    cells = [c for t in tables.build(Runs(entries, plan, other)) for *_, c in t.cells()]
     assert all(cell.n == 0 for cell in cells)
     both = [*entries, *made_up(plan, other)]
-    assert tables.build(both, plan, facts=facts) == tables.build(entries, plan)
+    assert tables.build(Runs(both, plan, facts)) == tables.build(Runs(entries, plan))
     for last in (facts, other):  # without facts those run last count
         versions = {known.sha256 for known in last.values()}
         dated = [
             replace(e, finished="2001" if e.config["data_sha256"] in versions else "2000")
             for e in both
         ]
-        assert tables.build(dated, plan) == tables.build(dated, plan, facts=last)
+        assert tables.build(Runs(dated, plan)) == tables.build(Runs(dated, plan, last))
 
 
 def test_runs_of_other_plans_do_not_count(small):
     plan, entries = small
     others = made_up(small_plan(base=Network("mlp", (500,), epochs=9)))
-    assert tables.build([*others, *entries], plan) == tables.build(entries, plan)
+    assert tables.build(Runs([*others, *entries], plan)) == tables.build(Runs(entries, plan))
 
 
 def test_configurations_that_were_json_are_the_same_runs(small):
     plan, entries = small
     read = [replace(e, config=json.loads(json.dumps(e.config))) for e in entries]
-    assert tables.build(read, plan) == tables.build(entries, plan)
+    assert tables.build(Runs(read, plan)) == tables.build(Runs(entries, plan))
 
 
 @pytest.mark.parametrize("wrong", [{"epoch": "first"}, {"ure": "weak"}, {"epoch": None}])
 def test_what_cannot_be_chosen_is_refused_in_a_line(small, wrong):
     (name,) = wrong
     with pytest.raises(ValueError, match=f"{name} must be '.*' or '.*'; got"):
-        tables.build([], small[0], **wrong)
+        tables.build(Runs([], small[0]), **wrong)
 
 
 # Formats
@@ -475,7 +476,7 @@ def one_cell(cell, label="r", column=("d", "s"), title="T", caption="C"):
 def test_the_same_bytes_whatever_the_order_of_entries(paper, paper_entries, full):
     entries = list(paper_entries)
     random.Random(0).shuffle(entries)
-    again = tables.build(iter(entries), paper)
+    again = tables.build(Runs(iter(entries), paper))
     assert render.to_csv(again) == render.to_csv(full)
     for ours, theirs in zip(again, full, strict=True):
         for text in (render.markdown, render.latex, printed):
@@ -509,7 +510,7 @@ def test_the_papers_tables_fit_a_terminal_of_100_columns(paper, paper_entries):
         )
         for e in paper_entries
     ]
-    for table in tables.build(wild, paper):
+    for table in tables.build(Runs(wild, paper)):
         text = printed(table)
         assert max(map(len, text.splitlines())) <= 100
         cells = re.findall(r"\d\d\.\d±\d+\.\d \(5/5\)", text)
@@ -529,8 +530,8 @@ def test_a_cell_reads_as_promised(full):
 
 def test_captions_say_what_was_chosen(small):
     plan, _ = small
-    last = tables.build([], plan)[0].caption
-    best = tables.build([], plan, epoch="best", ure="uniform")[0].caption
+    last = tables.build(Runs([], plan))[0].caption
+    best = tables.build(Runs([], plan), epoch="best", ure="uniform")[0].caption
     for said in ("last epoch", "given T (URE-GA, SCL, Fwd)", "SCEL (CPE-F, CPE-T)", "≠", "0.0001"):
         assert said in last
     for said in ("lowest", "uniform T"):
