@@ -85,8 +85,13 @@ def parse(text: str, name: str = "plan", folder: Path | None = None) -> Plan:
 
 
 def _described(error: pydantic.ValidationError) -> str:
-    """Return the first error: which key, what is allowed, what came."""
-    first = error.errors(include_url=False)[0]
+    """Return the first error: which key, what is allowed, what came.
+
+    A key that is unknown comes first: it may be a missing key, misspelt.
+    """
+    errors = error.errors(include_url=False)
+    unknown = [each for each in errors if each["type"] == "unexpected_keyword_argument"]
+    first = (unknown or errors)[0]
     kind, loc, value = first["type"], first["loc"], first["input"]
     table = next((TABLES[key] for key in reversed(loc) if key in TABLES), PlanTable)
     if loc[:1] == ("base",):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import time
 import warnings
@@ -21,10 +22,10 @@ from .sweep import Died, Result
 _STARTS = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_ANSWER = 5.0
-_SECONDS_TO_STOP = 0.1
 _SECONDS_TO_COME_BACK = 15.0
 _SECONDS_WITHOUT_WORKERS = 90.0
 _PROGRESS = "ybar-progress"
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
 _WHAT = "a sweep"
 _SETTINGS = {
     # A job whose worker died comes back to the sweep, which counts.
@@ -197,7 +198,13 @@ def _kill_workers(local: Any) -> None:
 
     async def kill() -> None:
         nannies = list(local.workers.values())
-        await asyncio.gather(*(nanny.close(timeout=_SECONDS_TO_STOP) for nanny in nannies))
+        processes = [nanny.pid for nanny in nannies if nanny.pid]
+        closed = asyncio.gather(*(nanny.close() for nanny in nannies))
+        await asyncio.sleep(0)  # from here on the nannies replace no worker
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, _KILL)
+        await closed
 
     with contextlib.suppress(Exception):  # `LocalCluster.close` tries again
         local.sync(kill)
