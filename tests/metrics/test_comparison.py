@@ -421,7 +421,7 @@ def test_trees_can_be_the_fewest_within_one_error():
 
 @pytest.fixture
 def choosing(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "studies"))
     return importlib.import_module("choosing")
 
 

@@ -50,9 +50,9 @@ def linear(asked):
 def choices():
     """What the paper leaves open, the other way round: the plan and its runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks" / "choices"))
+        patch.syspath_prepend(str(ROOT / "studies" / "choices"))
         yield (
-            plan_file.read(ROOT / "benchmarks" / "choices" / "choices.toml"),
+            plan_file.read(ROOT / "studies" / "choices" / "choices.toml"),
             transfer.read(ROOT / "results" / "choices" / "runs.csv"),
         )
 
@@ -145,7 +145,7 @@ def test_the_docs_say_what_batches_of_other_sizes_give(entries, asked, linear, c
 @pytest.fixture(scope="module")
 def leaderboard():
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        patch.syspath_prepend(str(ROOT / "studies"))
         return importlib.import_module("leaderboard")
 
 

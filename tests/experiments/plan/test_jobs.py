@@ -128,7 +128,7 @@ def recorded(name):
 
 @pytest.mark.parametrize("name", ["paper", "leaderboard", "choices"])
 def test_committed_runs_have_the_configurations_and_names_of_their_plans(name, monkeypatch):
-    choices = ROOT / "benchmarks" / "choices"
+    choices = ROOT / "studies" / "choices"
     monkeypatch.syspath_prepend(str(choices))
     a_plan = plan_file.read(choices / "choices.toml" if name == "choices" else name)
     committed = recorded(name)

@@ -6,7 +6,7 @@ knows nothing of. ``cpe-f`` told T as it is given (endless trust), ``cpe-t`` wit
 Writes ``results/trust.csv``, a line a trial as it ends (those in it are not run again), and
 ``results/trust.md``.
 
-    python benchmarks/trust.py
+    python studies/trust.py
 """
 
 from __future__ import annotations

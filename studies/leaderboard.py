@@ -4,7 +4,7 @@ Reads ``results/leaderboard/runs.csv`` (``ybar reproduce leaderboard``) and
 ``results/paper/runs.csv`` (KNN); writes ``results/leaderboard.md``,
 ``results/ablation.md``, ``results/noise.md`` and ``results/trees.md``.
 
-    python benchmarks/leaderboard.py
+    python studies/leaderboard.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Fits KNN and the network as it comes to nine tenths of a trial of the paper's co
 tenth, with its complementary labels, sets the temperature. Writes ``results/calibration.csv``, a
 line a model as it ends (those in it are not run again), and ``results/calibration.md``.
 
-    python benchmarks/calibration.py
+    python studies/calibration.py
 """
 
 from __future__ import annotations
