@@ -52,7 +52,7 @@ def best_published(dataset: str, setting: str) -> tuple[float, str]:
     """Return the paper's best accuracy of any method and base in a column, and whose it is."""
     found = [
         (accuracy, table not in OF, f"{OF.get(table, '')} {row}, {base}".strip())
-        for (table, base, row, *column), (accuracy, _) in published.figures().items()
+        for (table, base, row, *column), (accuracy, _) in published.accuracies().items()
         if column == [dataset, setting]
     ]
     accuracy, _, whose = max(found)
@@ -192,7 +192,7 @@ def trees(ours: list[Row], papers: list[Row]) -> str:
     ]
     gains = []
     for dataset, setting in COLUMNS:
-        paper, _ = published.figures()["traditional", "gbdt", "CPE-GBDT", dataset, setting]
+        paper, _ = published.accuracies()["traditional", "gbdt", "CPE-GBDT", dataset, setting]
         learn_q = cell(of(papers, "gbdt", "cpe", dataset, setting), "last.accuracy_l1")
         learn_p = cell(of(ours, "boosting", "cpe", dataset, setting), "last.accuracy_l1")
         if learn_p is not None:

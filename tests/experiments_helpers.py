@@ -54,7 +54,7 @@ def entry_of(job, training, epochs=4):
     level = _level(job, training) + rng.normal(0, 0.5)
     if not isinstance(job.base, plans.Network):
         figures = {"last.scel": 2.0, "last.accuracy_l1": level}
-        return Entry(name, config, figures=figures, finished="2030-01-01")
+        return Entry(name, config, scores=figures, finished="2030-01-01")
     slow = 3 / (1 + np.log10(training.learning_rate / 1e-6))
     shape = np.exp(-np.arange(epochs) / (slow * epochs / 6))
     curves = {
@@ -67,7 +67,7 @@ def entry_of(job, training, epochs=4):
         for criterion in ("ure", "ure_uniform"):
             curves[f"{criterion}_{decoder}"] = 0.2 + 0.5 * shape + rng.normal(0, 0.05, epochs)
     return Entry(
-        name, config, figures=networks.figures(curves), curves=curves, finished="2030-01-01"
+        name, config, scores=networks.figures(curves), curves=curves, finished="2030-01-01"
     )
 
 
@@ -76,4 +76,4 @@ def _level(job, training):
     row = {"knn": "CPE-KNN", "gbdt": "CPE-GBDT"}.get(job.base.name) or _ROWS.get(training.method)
     table = tables.get(job.base.name, "traditional")
     key = (table, job.base.name, row, job.dataset.name, job.setting.name)
-    return published.figures().get(key, (70.0, 1.0))[0]
+    return published.accuracies().get(key, (70.0, 1.0))[0]

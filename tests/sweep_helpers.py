@@ -106,4 +106,4 @@ class Here:
 
 def scores(ledger):
     """What each run of a ledger recorded, by its name."""
-    return {entry.hash: entry.figures for entry in ledger.entries()}
+    return {entry.hash: entry.scores for entry in ledger.entries()}

@@ -292,9 +292,9 @@ def test_a_plan_runs_it_as_the_classifier_does(digits):
         },
     ).fit(digits.X_train, trial.y_comp)
     right = 100 * np.mean(clf.predict(digits.X_test) == digits.y_test)
-    assert outcome.figures["last.accuracy_max"] == pytest.approx(right)
-    assert outcome.figures["last.accuracy_likelihood"] == pytest.approx(right)
-    assert outcome.figures["last.scel"] == pytest.approx(-clf.best_score_)
+    assert outcome.scores["last.accuracy_max"] == pytest.approx(right)
+    assert outcome.scores["last.accuracy_likelihood"] == pytest.approx(right)
+    assert outcome.scores["last.scel"] == pytest.approx(-clf.best_score_)
     assert right > 60
 
 

@@ -560,7 +560,7 @@ def test_hostile_names_are_harmless_wherever_they_are_shown(tmp_path):
     plan = plans.Plan(NAMES[0], (part, by_method))
     facts = helpers.facts_of(plan)
     entries = helpers.made_up(plan, facts)
-    failed = [replace(e, cause=c, figures={}) for e, c in zip(entries, NAMES, strict=False)]
+    failed = [replace(e, cause=c, scores={}) for e, c in zip(entries, NAMES, strict=False)]
     outputs.check_folder(tmp_path)
     written = outputs.write(Runs(failed + entries[len(failed) :], plan, facts), tmp_path)
     transfer.export(entries, tmp_path / "runs.csv")

@@ -88,7 +88,7 @@ def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, choices, 
     table = {table.name: table for table in tables.build(Runs(runs, others))}["linear-clean"]
     agree = {}
     for label, cells in table.rows:
-        papers = (published.figures()["linear", "linear", "URE-GA", *c] for c in table.columns)
+        papers = (published.accuracies()["linear", "linear", "URE-GA", *c] for c in table.columns)
         compared = [replace(c, paper=p).differs for c, p in zip(cells, papers, strict=True)]
         assert None not in compared
         agree[label.removeprefix("URE-GA, ")] = compared.count(False)
@@ -112,7 +112,7 @@ def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries, a
     runs, ahead = Runs(entries, asked), collections.defaultdict(list)
     for dataset, setting in itertools.product(linear.datasets, linear.settings):
         at = ("linear", "linear", "URE-GA", dataset.name, setting.name)
-        paper, _ = published.figures()[at]
+        paper, _ = published.accuracies()[at]
         found = runs.choose_all(linear, plan.METHODS["ure-ga"], dataset, setting, choose.Rule())
         kind = "noise" if setting.noise else setting.name
         ahead[kind] += [chosen.accuracy - paper for chosen in found]
@@ -181,9 +181,9 @@ def again(entries, dataset, setting, base, *trainings):
 @pytest.mark.parametrize("dataset", ["mnist", "fashion-mnist", "kmnist"])
 def test_knn_runs_give_the_committed_figures_again(entries, dataset, setting):
     ((before, now),) = again(entries, dataset, setting, Neighbors("knn"), Training("cpe"))
-    assert now.figures["last.n_neighbors"] == before.figures["last.n_neighbors"]
-    assert now.figures["last.accuracy_l1"] == pytest.approx(
-        before.figures["last.accuracy_l1"], abs=0.05
+    assert now.scores["last.n_neighbors"] == before.scores["last.n_neighbors"]
+    assert now.scores["last.accuracy_l1"] == pytest.approx(
+        before.scores["last.accuracy_l1"], abs=0.05
     )
 
 
@@ -191,9 +191,9 @@ def test_knn_runs_give_the_committed_figures_again(entries, dataset, setting):
 def test_linear_runs_give_the_committed_figures_again(entries):
     trainings = [Training(name, 1e-3) for name in ("cpe-f", "cpe-i")]
     for before, now in again(entries, "kmnist", "strong", Network("linear"), *trainings):
-        assert now.figures["last.scel"] == pytest.approx(before.figures["last.scel"], rel=1e-3)
-        assert now.figures["last.accuracy_l1"] == pytest.approx(
-            before.figures["last.accuracy_l1"], abs=0.5
+        assert now.scores["last.scel"] == pytest.approx(before.scores["last.scel"], rel=1e-3)
+        assert now.scores["last.accuracy_l1"] == pytest.approx(
+            before.scores["last.accuracy_l1"], abs=0.5
         )
 
 
@@ -203,6 +203,6 @@ def test_the_recipe_is_ahead_of_the_papers_best_again(leaderboard, dataset, sett
     (part,) = (p for p in plan_file.read("leaderboard").parts if p.base.name == "ours")
     entries = transfer.read(ROOT / "results" / "leaderboard" / "runs.csv")
     for before, now in again(entries, dataset, setting, part.base, Training("cpe-n", 1e-3)):
-        accuracy = now.figures["best-scel.accuracy_max"]
+        accuracy = now.scores["best-scel.accuracy_max"]
         assert accuracy > leaderboard.best_published(dataset, setting)[0]
-        assert accuracy == pytest.approx(before.figures["best-scel.accuracy_max"], abs=1)
+        assert accuracy == pytest.approx(before.scores["best-scel.accuracy_max"], abs=1)

@@ -168,14 +168,14 @@ def entries_of(plan, **changes):
     for job in plan_jobs.jobs(plan, facts):
         for training in job.trainings:
             config = plan_jobs.config(job, training)
-            figures = {
+            scores = {
                 f"last.{name}": 50.0 + job.trial
                 for name in ("scel", "ure_max", "accuracy_max", "accuracy_l1")
             }
             entry = Entry(
                 plan_jobs.hash_of(config),
                 config,
-                figures=figures,
+                scores=scores,
                 seconds=60.0,
                 finished=f"2026-01-01T0{job.trial}:00:00+00:00",
                 versions={"ybar": "0.1.0"},
@@ -484,10 +484,10 @@ def test_the_cost_is_by_base_with_what_sharing_saves():
 
 def test_each_failure_is_listed_and_each_traceback_shown_once():
     entries = entries_of(SMALL)
-    died = {"cause": "ValueError: no", "traceback": "run.py:1 in run: raise", "figures": {}}
+    died = {"cause": "ValueError: no", "traceback": "run.py:1 in run: raise", "scores": {}}
     for i in (3, 4):
         entries[i] = replace(entries[i], **died)
-    entries[5] = replace(entries[5], cause="the loss was not finite", figures={})
+    entries[5] = replace(entries[5], cause="the loss was not finite", scores={})
     grid, code = sections(summarise(SMALL, entries))["Failures"]
     assert [cause for _, cause in grid.rows] == [died["cause"]] * 2 + ["the loss was not finite"]
     assert grid.rows[0][0] == Cell(
@@ -539,7 +539,7 @@ def failing(plan):
             entry,
             cause=entry.config["dataset"],
             traceback=entry.config["dataset"],
-            figures={},
+            scores={},
             versions={entry.config["dataset"]: entry.config["dataset"]},
         )
         for entry in entries_of(plan)
@@ -549,7 +549,7 @@ def failing(plan):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_page_reads_well_in_a_browser(chromium, tmp_path, dark):
     entries = entries_of(SMALL)
-    entries[0] = replace(entries[0], cause="ValueError: no", traceback="x" * 500, figures={})
+    entries[0] = replace(entries[0], cause="ValueError: no", traceback="x" * 500, scores={})
     drawn = [("Curves", "a line", figure())]
     report.write(summarise(SMALL, entries, drawn, with_paper), tmp_path / "page.html")
     for width in (375, 1280):

@@ -75,11 +75,11 @@ def changed(entries, change, names):
 
 def failed(entry):
     """A run that failed, though its loss was the lowest of all."""
-    return replace(entry, cause="out of memory", figures=entry.figures | {"last.scel": -1.0})
+    return replace(entry, cause="out of memory", scores=entry.scores | {"last.scel": -1.0})
 
 
-def with_figures(figures):
-    return lambda entry: replace(entry, figures=entry.figures | figures)
+def with_scores(scores):
+    return lambda entry: replace(entry, scores=entry.scores | scores)
 
 
 KMNIST_WEAK = {"dataset": "kmnist", "setting": "weak"}
@@ -113,7 +113,7 @@ def test_every_published_figure_stands_in_one_cell(paper):
             assert (name, base, row, dataset, setting) not in found
             found[name, base, row, dataset, setting] = cell.paper
     assert len(found) == 468
-    assert found == published.figures()
+    assert found == published.accuracies()
 
 
 ROWS = [  # table, row, the method trained (under uniform T), its decoder, what chooses
@@ -185,7 +185,7 @@ def test_models_without_epochs_have_their_one_accuracy(paper, paper_entries, bas
     cell = cell_of(built, "traditional", f"CPE-{base.upper()}", "kmnist", "weak")
     runs = [e for e in paper_entries if where(e, {"base": base} | KMNIST_WEAK)]
     runs.sort(key=lambda e: e.config["trial"])
-    assert cell.accuracies == tuple(e.figures["last.accuracy_l1"] for e in runs)
+    assert cell.accuracies == tuple(e.scores["last.accuracy_l1"] for e in runs)
     assert cell.rates == (None,) * 5
 
 
@@ -202,8 +202,8 @@ RATE = TRIAL | {"learning_rate": 1e-4}
         pytest.param(None, RATE, 2, id="a rate not run"),
         pytest.param(failed, RATE, 3, id="a rate failed"),
         pytest.param(failed, TRIAL, 2, id="all rates of a trial failed"),
-        pytest.param(with_figures({"last.scel": math.nan}), RATE, 3, id="a rate without loss"),
-        pytest.param(with_figures({"last.scel": math.nan}), TRIAL, 2, id="no rate with a loss"),
+        pytest.param(with_scores({"last.scel": math.nan}), RATE, 3, id="a rate without loss"),
+        pytest.param(with_scores({"last.scel": math.nan}), TRIAL, 2, id="no rate with a loss"),
         pytest.param(failed, {"method": "cpe-f"}, 0, id="all failed"),
         pytest.param(None, {"method": "cpe-f"}, 0, id="nothing run"),
         pytest.param(None, {"method": "cpe-t"}, 3, id="another method not run"),
@@ -227,15 +227,15 @@ def test_a_cell_says_how_many_trials_are_complete(small, change, which, n):
 def test_a_run_that_failed_or_has_no_loss_is_never_chosen(small):
     plan, entries = small
     other = next(e for e in entries if where(e, TRIAL | {"learning_rate": 1e-3}))
-    for change in (failed, with_figures({"last.scel": math.nan})):
+    for change in (failed, with_scores({"last.scel": math.nan})):
         cell = cell_of(tables.build(Runs(changed(entries, change, RATE), plan)), "main", "CPE-F")
         assert cell.rates[1] == 1e-3
-        assert cell.accuracies[1] == other.figures["last.accuracy_l1"]
+        assert cell.accuracies[1] == other.scores["last.accuracy_l1"]
 
 
 def test_of_equal_losses_the_first_rate_of_the_plan_counts(small):
     plan, entries = small
-    same = changed(entries, with_figures({"last.scel": 1.0}), {})
+    same = changed(entries, with_scores({"last.scel": 1.0}), {})
     cell = cell_of(tables.build(Runs(same, plan)), "main", "CPE-F")
     assert cell.rates == (1e-3,) * 3
 
@@ -345,10 +345,8 @@ def test_agreement_counts_cells_and_lists_those_that_differ(paper, paper_entries
     assert tables.agreement(built)[:4] == (468, 468, 468, 468)
     assert tables.agreement(built).differing == ()
     knn = {"base": "knn", "dataset": "mnist"}
-    off = changed(
-        paper_entries, with_figures({"last.accuracy_l1": 50.0}), knn | {"setting": "weak"}
-    )
-    off = changed(off, with_figures({"last.accuracy_l1": 70.0}), knn | {"setting": "strong"})
+    off = changed(paper_entries, with_scores({"last.accuracy_l1": 50.0}), knn | {"setting": "weak"})
+    off = changed(off, with_scores({"last.accuracy_l1": 70.0}), knn | {"setting": "strong"})
     off = changed(off, None, knn | {"setting": "weak", "trial": 3})
     off = changed(off, None, {"base": "gbdt", "dataset": "mnist", "setting": "weak"})
     found = tables.agreement(tables.build(Runs(off, paper)))
@@ -504,9 +502,7 @@ def test_the_papers_tables_fit_a_terminal_of_100_columns(paper, paper_entries):
     wild = [  # deviations of two digits take the most room
         replace(
             e,
-            figures={
-                k: rng.choice([11.0, 99.0]) if "acc" in k else v for k, v in e.figures.items()
-            },
+            scores={k: rng.choice([11.0, 99.0]) if "acc" in k else v for k, v in e.scores.items()},
         )
         for e in paper_entries
     ]

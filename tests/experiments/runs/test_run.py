@@ -88,6 +88,6 @@ def test_a_plan_may_change_the_recipe_and_the_network():
     assert len(how["module_sha256"]) == 64
     (outcome,) = run.run(of_ceiling)
     assert outcome.cause is None
-    assert outcome.figures["best-scel.accuracy_max"] > 85
+    assert outcome.scores["best-scel.accuracy_max"] > 85
     again = run.run(of_ceiling)[0]
-    assert again.figures == outcome.figures
+    assert again.scores == outcome.scores

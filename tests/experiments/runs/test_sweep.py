@@ -78,7 +78,7 @@ def test_runs_that_are_missing_from_a_job_are_all_that_is_run(jobs, ledger):
     assert [ran.trainings for ran in pool.ran] == [job.trainings[-3:]]
     for entry in ledger.entries():
         alike = next(e for e in entries if e.hash == entry.hash)
-        assert entry.figures["last.scel"] == pytest.approx(alike.figures["last.scel"], rel=1e-4)
+        assert entry.scores["last.scel"] == pytest.approx(alike.scores["last.scel"], rel=1e-4)
 
 
 @pytest.mark.parametrize("deaths", [1, 2])

@@ -127,11 +127,11 @@ class Runs:
             if entry is None:
                 return None
             if _counts(entry, loss, accuracy):
-                candidates.append(Chosen(entry, rate, entry.figures[accuracy]))
+                candidates.append(Chosen(entry, rate, entry.scores[accuracy]))
         if not candidates:
             return None
         # To the digits of an export: URE has few values, and its ties must be the same there.
-        return min(candidates, key=lambda chosen: float(f"{chosen.entry.figures[loss]:.6g}"))
+        return min(candidates, key=lambda chosen: float(f"{chosen.entry.scores[loss]:.6g}"))
 
     def choose_all(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
@@ -171,6 +171,6 @@ def _without_data(configuration: Mapping[str, Any]) -> str:
 
 def _counts(entry: Entry, loss: str, accuracy: str) -> bool:
     """Return whether a run can be chosen."""
-    scores = entry.figures
+    scores = entry.scores
     known = {loss, accuracy} <= scores.keys() and not math.isnan(scores[loss])
     return entry.cause is None and known

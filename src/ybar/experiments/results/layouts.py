@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A table before its cells; `source` is that of the published figures."""
+    """A table before its cells; `source` is the name of the published one."""
 
     name: str
     source: str

@@ -81,22 +81,22 @@ def page(
 
 def _summary(entries: Sequence[Entry], planned: int, agreement: results.Agreement) -> Section:
     failed = _failed(entries)
-    figures = [(f"{len(entries):,}", f"of {_count(planned, 'run')} recorded")]
+    numbers = [(f"{len(entries):,}", f"of {_count(planned, 'run')} recorded")]
     words = [
         f"{len(entries):,} of the {_count(planned, 'run')} that the plan asks for are recorded; "
         f"{f'{failed:,} of them failed' if failed else 'none failed'}."
     ]
     if agreement.published:
-        figures.append((f"{agreement.agree:,}", f"of {_count(agreement.run, 'cell')} agree"))
+        numbers.append((f"{agreement.agree:,}", f"of {_count(agreement.run, 'cell')} agree"))
         words.append(
             f"The paper has figures for {_count(agreement.published, 'cell')} of these tables. "
             f"Of them {agreement.run:,} have been run, {agreement.complete:,} with all their "
             f"trials: {agreement.agree:,} agree with the paper, {len(agreement.differing):,} "
             f"differ."
         )
-    figures.append((f"{failed:,}", "runs failed"))
-    figures.append((_duration(entries), "time of all runs"))
-    return Section("Summary", [KeyFigures(figures), Text([" ".join(words)])])
+    numbers.append((f"{failed:,}", "runs failed"))
+    numbers.append((_duration(entries), "time of all runs"))
+    return Section("Summary", [KeyFigures(numbers), Text([" ".join(words)])])
 
 
 def _grid(table: results.Table) -> Grid:
@@ -127,10 +127,10 @@ def _cell(cell: results.Cell, say_trials: bool) -> Cell:
     if cell.failed:
         details.append(f"† {_count(cell.failed, 'run')} failed")
     if cell.paper is not None:
-        details.append(f"paper {_figure(*cell.paper)}")
+        details.append(f"paper {_shown(*cell.paper)}")
     if not cell.n:
         return Cell("no trial", "\n".join(details), "missing")
-    return Cell(_figure(cell.mean, cell.std), "\n".join(details), _MARKS[cell.differs])
+    return Cell(_shown(cell.mean, cell.std), "\n".join(details), _MARKS[cell.differs])
 
 
 def _differences(tables: Sequence[results.Table], agreement: results.Agreement) -> Section:
@@ -148,7 +148,7 @@ def _differences(tables: Sequence[results.Table], agreement: results.Agreement) 
             each.setting,
             f"{each.mean:.1f}",
             f"{each.n} of {each.of}",
-            _figure(*each.paper),
+            _shown(*each.paper),
             f"{each.mean - each.paper[0]:+.1f}".replace("-", "−"),
         ]
         for each in agreement.differing
@@ -234,7 +234,7 @@ def _failed(entries: Sequence[Entry]) -> int:
     return sum(entry.cause is not None for entry in entries)
 
 
-def _figure(mean: float, std: float) -> str:
+def _shown(mean: float, std: float) -> str:
     return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f} ± {std:.1f}"
 
 

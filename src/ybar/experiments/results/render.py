@@ -1,7 +1,7 @@
 """Tables as text: for a terminal, Markdown, LaTeX and CSV.
 
 A cell reads ``75.3 ± 2.6 (4/5)``: mean, standard deviation, and how many of the planned trials are
-complete; ``–`` where none is. The paper's figure stands beside it, with ``≠`` where they differ.
+complete; ``–`` where none is. The paper's accuracy stands beside it, with ``≠`` where they differ.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...utils import text as text
 from ...utils.extras import require
-from .published import Figure
+from .published import Accuracy
 from .tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _CSV_COLUMNS = (
     *("table", "row", "dataset", "setting", "mean", "std", "n", "of", "paper", "paper_std"),
     *("differs", "failed_runs"),
 )
-# Keeps the paper's figure apart from the next data set's.
+# Keeps the paper's accuracy apart from the next data set's.
 _ROOM = len("75.3±2.6≠ ")
 # As in the paper: three settings of three data sets side by side, the others below.
 _LATEX_COLUMNS = 9
@@ -151,19 +151,19 @@ def _number(value: float) -> str:
 def _ours(cell: Cell, between: str = " ± ") -> str:
     if not cell.of:
         return ""
-    figure = _figure((cell.mean, cell.std), between) if cell.n else "–"
-    return f"{figure} ({cell.n}/{cell.of}{'†' if cell.failed else ''})"
+    shown = _shown((cell.mean, cell.std), between) if cell.n else "–"
+    return f"{shown} ({cell.n}/{cell.of}{'†' if cell.failed else ''})"
 
 
 def _paper(cell: Cell, between: str = " ± ", mark: str = " ≠") -> str:
     if cell.paper is None:
         return ""
-    return _figure(cell.paper, between) + (mark if cell.differs else "")
+    return _shown(cell.paper, between) + (mark if cell.differs else "")
 
 
-def _figure(figure: Figure, between: str) -> str:
-    accuracy, std = figure
-    return f"{accuracy:.1f}" if math.isnan(std) else f"{accuracy:.1f}{between}{std:.1f}"
+def _shown(accuracy: Accuracy, between: str) -> str:
+    mean, std = accuracy
+    return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}{between}{std:.1f}"
 
 
 class _Grid(NamedTuple):

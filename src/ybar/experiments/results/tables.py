@@ -1,4 +1,4 @@
-"""The paper's tables from what is in the ledger, each figure beside the published one.
+"""The paper's tables from what is in the ledger, each cell beside the published one.
 
 `layouts` says which tables there are and what their rows show, `choose` which run of a trial
 counts, `published` what the paper has, and `render` makes text of them.
@@ -46,7 +46,7 @@ class Cell:
 
     accuracies: tuple[float, ...] = ()
     of: int = 0
-    paper: published.Figure | None = None
+    paper: published.Accuracy | None = None
     rates: tuple[float | None, ...] = ()
     failed: int = 0
 
@@ -181,7 +181,7 @@ def _cell(
     chosen = runs.choose_all(part, method, dataset, setting, rule)
     paper = None
     if row.name is not None:
-        paper = published.figure(source, row.name, runs.plan, part, method, dataset, setting)
+        paper = published.accuracy(source, row.name, runs.plan, part, method, dataset, setting)
     return Cell(
         tuple(c.accuracy for c in chosen),
         part.trials,
@@ -201,7 +201,7 @@ class Difference(NamedTuple):
     mean: float
     n: int
     of: int
-    paper: published.Figure
+    paper: published.Accuracy
 
 
 class Agreement(NamedTuple):
@@ -210,7 +210,7 @@ class Agreement(NamedTuple):
     Attributes
     ----------
     published : int
-        Cells beside which a published figure stands.
+        Cells beside which a published accuracy stands.
     run : int
         Those with at least one trial.
     complete : int

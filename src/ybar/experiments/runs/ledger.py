@@ -74,8 +74,8 @@ class Entry:
         All that the outcome depends on, see `plan_jobs.config`.
     cause, traceback : str or None
         Why it failed; None where it did not.
-    figures : dict of float
-        What tables are made from, see `run.figures`.
+    scores : dict of float
+        What tables are made from, such as ``last.accuracy_l1``; see `networks.figures`.
     curves : dict of ndarray
         Numbers of each epoch; empty where they were not asked for.
     seconds : float
@@ -90,7 +90,7 @@ class Entry:
     config: dict[str, Any]
     cause: str | None = None
     traceback: str | None = None
-    figures: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
     curves: dict[str, AnyArray] = field(default_factory=dict)
     seconds: float = 0.0
     finished: str = ""
@@ -363,7 +363,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         json.dumps(entry.versions, sort_keys=True),
         entry.cause,
         entry.traceback,
-        json.dumps(entry.figures, sort_keys=True),
+        json.dumps(entry.scores, sort_keys=True),
         pack(entry.curves),
         entry.seconds,
         entry.finished,
@@ -371,13 +371,13 @@ def _row(entry: Entry) -> tuple[Any, ...]:
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    name, config, cause, traceback, figures, seconds, finished, versions, curves = row
+    name, config, cause, traceback, scores, seconds, finished, versions, curves = row
     return Entry(
         name,
         json.loads(config),
         cause,
         traceback,
-        json.loads(figures),
+        json.loads(scores),
         unpack(curves),
         float("nan") if seconds is None else seconds,
         finished,

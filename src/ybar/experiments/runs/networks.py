@@ -127,7 +127,7 @@ def networks(job: Job, data: Bunch, trial: Trial, tell: Progress) -> list[Outcom
             epoch, batch = record.failed
             outcome.cause = f"the loss was not finite at epoch {epoch}, batch {batch}"
         else:
-            outcome.figures = figures(curves, record.judged_from)
+            outcome.scores = figures(curves, record.judged_from)
         outcomes.append(outcome)
     return outcomes
 

@@ -23,8 +23,8 @@ class Outcome:
         Why it failed, in a line; None where it did not.
     curves : dict of ndarray
         Numbers of each epoch (or of each candidate of a path).
-    figures : dict of float
-        What tables are made from, see `figures`.
+    scores : dict of float
+        What tables are made from, such as ``last.accuracy_l1``; see `networks.figures`.
     seconds : float
         Its share of the time of the job.
     versions : dict of str
@@ -35,7 +35,7 @@ class Outcome:
     cause: str | None = None
     traceback: str | None = None
     curves: dict[str, AnyArray] = field(default_factory=dict)
-    figures: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
     seconds: float = math.nan
     versions: dict[str, str] = field(default_factory=dict)
 

@@ -70,4 +70,4 @@ def _of_path(job: Job, data: Bunch, trial: Trial, clf: Any, names: list[str]) ->
     for decoder in ("l1", "max", "likelihood"):
         right = decode.decode(q, trial.T, decoder) == data.y_test
         found[f"last.accuracy_{decoder}"] = 100 * float(np.mean(right))
-    return Outcome(job.trainings[0], curves=curves, figures=found)
+    return Outcome(job.trainings[0], curves=curves, scores=found)

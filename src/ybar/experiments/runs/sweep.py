@@ -164,7 +164,7 @@ def entry_of(job: Job, outcome: Outcome) -> Entry:
         configuration,
         outcome.cause,
         outcome.traceback,
-        outcome.figures,
+        outcome.scores,
         outcome.curves,
         outcome.seconds,
         datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
