@@ -36,7 +36,7 @@ _ADDED_LATER = (
 
 @dataclass(frozen=True)
 class Training:
-    """What distinguishes the runs of a job.
+    """What distinguishes the runs of a job from each other.
 
     Attributes
     ----------

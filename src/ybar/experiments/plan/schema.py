@@ -1,7 +1,7 @@
-"""The tables of a plan's TOML file: what each may hold, and what they come to.
+"""The tables of a plan's TOML file: what each may hold, and how they become a plan.
 
-Checks raise ValueError with the end of a sentence that begins "KEY must"; `reading` puts the key
-before it and what came behind.
+The checks here raise ValueError with a predicate such as "be some text"; `reading` turns it into
+"KEY must be some text; got VALUE".
 """
 
 from __future__ import annotations

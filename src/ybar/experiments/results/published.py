@@ -55,10 +55,10 @@ def accuracy(
     dataset: Dataset,
     setting: Setting,
 ) -> Accuracy | None:
-    """Return what the paper has for a cell, None where it has nothing or did something else.
+    """Return the paper's accuracy for a cell; None if it has none, or had another protocol.
 
-    The learning rates are not compared, nor LightGBM's bins, which the paper does not name, nor
-    whether learning rates of trees that cannot win end early.
+    Ignored are the learning rates, LightGBM's bins, which the paper does not name, and whether
+    learning rates of trees that cannot win end early.
     """
     trains_alike = training_of(part, method, setting) == training_of(
         replace(part, uniform_risk=True), method, setting

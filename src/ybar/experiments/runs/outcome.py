@@ -1,4 +1,4 @@
-"""What a job is about, and what came of each of its runs."""
+"""The trial that a job's runs share, and the outcome of each run."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Progress = Callable[[float], Any]
 
 @dataclass
 class Outcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes
     ----------
     cause : str or None
-        Why it failed, in a line; None where it did not.
+        Why the run failed, in one line; None if it did not.
     curves : dict of ndarray
-        Numbers of each epoch (or of each candidate of a path).
+        The values of each epoch (or of each candidate of a search path).
     scores : dict of float
-        What tables are made from, such as ``last.accuracy_l1``; see `networks.figures`.
+        What tables are built from, such as ``last.accuracy_l1``; see `networks.figures`.
     seconds : float
-        Its share of the time of the job.
+        The run's share of the time of its job.
     versions : dict of str
-        Of ybar, Python and the libraries that it ran with.
+        The versions of ybar, Python and the libraries.
     """
 
     training: Training
@@ -41,7 +41,7 @@ class Outcome:
 
 
 class Trial(NamedTuple):
-    """What all methods of a trial see: T, the labels drawn, the rows to train and validate on."""
+    """What all methods of a trial share: T, the drawn labels, the rows to train and validate on."""
 
     T: FloatArray
     y_comp: IntArray

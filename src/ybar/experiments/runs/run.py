@@ -61,7 +61,7 @@ def _hold_out(n_rows: int, fraction: float, rng: np.random.Generator) -> tuple[I
 def run(
     job: Job, progress: Progress = lambda _: None, *, source: str | None = None
 ) -> list[Outcome]:
-    """Return what came of each run of a job, in the order of its trainings.
+    """Return the outcome of each run of a job, in the order of its trainings.
 
     A run that raises does not end the others: the job is split until the run is alone. Errors of
     the machine, such as other data or a missing module, are raised. `progress` is called now and

@@ -26,7 +26,7 @@ from ..plan import jobs as plan_jobs
 from .ledger import Entry, Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")
-# What every configuration has, see `plan_jobs.config`.
+# What every configuration has, see `plan.jobs.config`.
 _CONFIGURED: dict[str, Any] = {
     **dict.fromkeys(
         ("dataset", "data_sha256", "setting", "base", "kind", "method", "assumed"), str
@@ -42,7 +42,7 @@ _DIGITS_OF_CURVES = 5
 _CURVE = "curve."
 
 Curves = Mapping[str, Mapping[str, AnyArray]]
-"""By hash: some curves of a run, by their names."""
+"""Some curves of runs, by hash and name."""
 
 
 class Merged(NamedTuple):
@@ -155,7 +155,7 @@ def _json(content: Mapping[str, Any]) -> str:
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
-    """Return the run of a row; None stands for what it does not have."""
+    """Return the run of a row; None is a missing value."""
     numbers = {n: v for n, v in row.items() if "." in n and v is not None}
     return Entry(
         row["hash"],
