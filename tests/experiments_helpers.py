@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import zlib
 from dataclasses import replace
 
@@ -9,7 +11,8 @@ import numpy as np
 
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import model as plans
-from ybar.experiments.results import published
+from ybar.experiments.results import published, render
+from ybar.experiments.results.tables import Table
 from ybar.experiments.runs import networks
 from ybar.experiments.runs.ledger import Entry
 
@@ -77,3 +80,53 @@ def _level(job, training):
     table = tables.get(job.base.name, "traditional")
     key = (table, job.base.name, row, job.dataset.name, job.setting.name)
     return published.accuracies().get(key, (70.0, 1.0))[0]
+
+
+def cell_of(built, table, row, dataset="mnist", setting="strong"):
+    (found,) = (
+        cell
+        for each in built
+        if each.name == table
+        for *names, cell in each.cells()
+        if names == [row, dataset, setting]
+    )
+    return found
+
+
+def where(entry, names):
+    return all(entry.config.get(name) == value for name, value in names.items())
+
+
+def changed(entries, change, names):
+    """Entries of which those that match are changed, or left out where the change is None."""
+    found = [(change and change(e)) if where(e, names) else e for e in entries]
+    return [entry for entry in found if entry is not None]
+
+
+def failed(entry):
+    """A run that failed, though its loss was the lowest of all."""
+    return replace(entry, cause="out of memory", scores=entry.scores | {"last.scel": -1.0})
+
+
+def with_scores(scores):
+    return lambda entry: replace(entry, scores=entry.scores | scores)
+
+
+def part_of(paper, base):
+    return next(part for part in paper.parts if part.base.name == base)
+
+
+def printed(table, width=100):
+    from rich.console import Console
+
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(render.terminal(table))
+    return console.file.getvalue()
+
+
+def rows_of(text):
+    return list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+def one_cell(cell, label="r", column=("d", "s"), title="T", caption="C"):
+    return Table("t", title, caption, (column,), ((label, (cell,)),))
