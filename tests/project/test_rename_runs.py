@@ -68,7 +68,7 @@ def test_only_names_and_configurations_change(rename_runs, tmp_path, suffix):
     )
 
 
-@pytest.mark.parametrize("name", ["choices", "paper"])
+@pytest.mark.parametrize("name", ["leaderboard", "choices", "paper"])
 def test_no_committed_run_has_a_name_to_change(rename_runs, name):
     with (ROOT / "results" / name / "runs.csv").open(newline="") as file:
         csv.field_size_limit(2**24)
