@@ -18,7 +18,7 @@ test-slow: .venv/.package
 
 bench: .venv/.package
 	$(BIN)/python benchmarks/run.py
-	$(BIN)/python benchmarks/update_readme.py
+	$(BIN)/python studies/fill_tables.py
 
 lint: .venv/.package
 	$(BIN)/ruff check .
@@ -30,20 +30,20 @@ docs: .venv/.package
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 # Goes on with the paper's experiments from what is in results/; all of them take two weeks.
-# results/choices is written by: ybar reproduce benchmarks/choices/choices.toml, and
-# results/choosing_neighbors.csv by benchmarks/choosing_neighbors.py.
+# results/choices is written by: ybar reproduce studies/choices/choices.toml, and
+# results/choosing_neighbors.csv by studies/choosing_neighbors.py.
 results: .venv/.package
 	$(BIN)/ybar reproduce paper --ledger results/paper.sqlite --merge results/paper/runs.csv \
 	  --output results/paper --export results/paper/runs.csv
 	$(BIN)/ybar reproduce leaderboard --ledger results/leaderboard.sqlite \
 	  --merge results/leaderboard/runs.csv --output results/leaderboard-page \
 	  --export results/leaderboard/runs.csv
-	$(BIN)/python benchmarks/leaderboard.py
-	$(BIN)/python benchmarks/choosing.py
-	$(BIN)/python benchmarks/estimating.py
-	$(BIN)/python benchmarks/trust.py
-	$(BIN)/python benchmarks/calibration.py
-	$(BIN)/python benchmarks/update_readme.py
+	$(BIN)/python studies/leaderboard.py
+	$(BIN)/python studies/choosing.py
+	$(BIN)/python studies/estimating.py
+	$(BIN)/python studies/trust.py
+	$(BIN)/python studies/calibration.py
+	$(BIN)/python studies/fill_tables.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,
 # so that tests run against the built wheel.

@@ -190,7 +190,7 @@ def test_an_error_names_the_argument_and_shows_its_value(case):
 
 
 def test_neighbours_are_calibrated_twice_as_well_as_by_either_short_cut(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "studies"))
     benchmark = importlib.import_module("calibration")
     rows = importlib.import_module("lines").read(benchmark.FILE)
     assert (ROOT / "results" / "calibration.md").read_text() == benchmark.table(rows)

@@ -25,8 +25,9 @@ from ybar import transition
 from ybar.experiments.plan import model as plans
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.results import outputs, render
-from ybar.experiments.runs import run, transfer
-from ybar.experiments.runs import sweep as execute
+from ybar.experiments.results.choose import Runs
+from ybar.experiments.runs import cluster, transfer
+from ybar.experiments.runs import data as run_data
 from ybar.transition import reading
 
 pytest.importorskip("torch")
@@ -167,9 +168,9 @@ def test_dry_run_downloads_nothing(folder, monkeypatch):
 
 
 @pytest.mark.skipif("YBAR_DATA" not in os.environ, reason="YBAR_DATA is not set")
-@pytest.mark.parametrize("name", run.PUBLISHED)
+@pytest.mark.parametrize("name", run_data.PUBLISHED)
 def test_what_is_known_of_published_data_holds(name):
-    assert run.facts(plans.Dataset(name)) == run.PUBLISHED[name]
+    assert run_data.facts(plans.Dataset(name)) == run_data.PUBLISHED[name]
 
 
 def test_a_part_is_run_and_the_tables_say_what_is_missing(folder):
@@ -412,7 +413,11 @@ WRONG = {
         "--setting, --base must together name runs of the plan",
     ),
     "unknown epoch": (["mine.toml", "--epoch", "first"], 2, "--epoch"),
-    "a wrong plan": (["wrong.toml"], 2, "wrong.toml, line 2: unknown key 'trails'"),
+    "a wrong plan": (
+        ["wrong.toml"],
+        2,
+        "wrong.toml: the plan must have known keys",
+    ),
     "a plan that is none": (["data.npz"], 2, "text in UTF-8"),
     "a folder as plan": (["."], 2, "cannot be read"),
     "a ledger that is none": (["mine.toml", "--ledger", "mine.toml"], 1, "no SQLite file"),
@@ -427,13 +432,17 @@ WRONG = {
     "a merge of no export": (["mine.toml", "--merge", "bad.csv"], 1, "not an export"),
     "no scheduler": (["mine.toml", "--dask", "tcp://127.0.0.1:9"], 1, "nothing answered"),
     "no address": (["mine.toml", "--dask", "nowhere"], 1, "must be the address"),
-    "T of other data": (["sizes.toml"], 2, "line 16: setting 's' has a transition matrix of 3"),
-    "T of other classes": (["names.toml"], 2, "line 16: transition of s must name the classes 0,"),
-    "too few rows for KNN": (["far.toml"], 2, "far.toml, line 8: n_neighbors of base 'knn' must"),
-    "data with gaps": (["gaps.toml"], 2, "gaps.toml, line 14: data set 'w' must have finite"),
-    "one class": (["one.toml"], 2, "one.toml, line 14: data set 'w' has 1 classes"),
-    "nothing to train on": (["none.toml"], 2, "none.toml, line 1: validation_fraction must leave"),
-    "data that are words": (["words.toml"], 2, "line 14: data set 'w' must have features that are"),
+    "T of other data": (["sizes.toml"], 2, "sizes.toml: transition of setting 's' must"),
+    "T of other classes": (["names.toml"], 2, "names.toml: transition of setting 's' must"),
+    "too few rows for KNN": (["far.toml"], 2, "far.toml: n_neighbors of base 'knn' must"),
+    "data with gaps": (["gaps.toml"], 2, "gaps.toml: dataset 'w' must have finite"),
+    "one class": (["one.toml"], 2, "one.toml: dataset 'w' must have at least 2 classes; got 1"),
+    "nothing to train on": (["none.toml"], 2, "none.toml: validation_fraction must leave"),
+    "data that are words": (
+        ["words.toml"],
+        2,
+        "words.toml: dataset 'w' must have features",
+    ),
 }
 
 
@@ -480,7 +489,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(folder, what, capsys, m
         )
     (folder / "none.toml").write_text("validation_fraction = 0.9999\n" + PLAN)
     before = sorted(os.listdir(folder))
-    monkeypatch.setattr(execute, "_SECONDS_TO_ANSWER", 0.5)
+    monkeypatch.setattr(cluster, "_SECONDS_TO_ANSWER", 0.5)
     monkeypatch.chdir(folder)
     runs = what in SEEN_WHEN_RUNNING
     command = ["ybar", "reproduce", *arguments, *([] if runs else ["--no-run"])]
@@ -551,9 +560,9 @@ def test_hostile_names_are_harmless_wherever_they_are_shown(tmp_path):
     plan = plans.Plan(NAMES[0], (part, by_method))
     facts = helpers.facts_of(plan)
     entries = helpers.made_up(plan, facts)
-    failed = [replace(e, cause=c, figures={}) for e, c in zip(entries, NAMES, strict=False)]
+    failed = [replace(e, cause=c, scores={}) for e, c in zip(entries, NAMES, strict=False)]
     outputs.check_folder(tmp_path)
-    written = outputs.write(failed + entries[len(failed) :], plan, tmp_path, facts)
+    written = outputs.write(Runs(failed + entries[len(failed) :], plan, facts), tmp_path)
     transfer.export(entries, tmp_path / "runs.csv")
 
     for path in tmp_path.rglob("*"):

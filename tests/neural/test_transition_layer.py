@@ -236,6 +236,6 @@ def test_epochs_that_had_another_T_are_not_among_the_best(digits):
     assert record.comparable_from == 3  # epochs 1 and 2 end before half of the steps
     assert record.kept_epoch >= 3
     curves = {"scel": np.array([1.0, 1.1, 3.0, 2.0, 2.5])}
-    assert networks.figures(curves, 3)["best-scel.epoch"] == 4
-    assert networks.figures(curves)["best-scel.epoch"] == 1
-    assert networks.figures(curves, 9)["best-scel.epoch"] == 5  # all that there is
+    assert networks.scores(curves, 3)["best-scel.epoch"] == 4
+    assert networks.scores(curves)["best-scel.epoch"] == 1
+    assert networks.scores(curves, 9)["best-scel.epoch"] == 5  # all that there is

@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import model as plan
 from ybar.experiments.plan import reading as plan_file
-from ybar.experiments.plan.model import Dataset, Job, Neighbors, Network, Training
+from ybar.experiments.plan.jobs import Job, Training
+from ybar.experiments.plan.model import Dataset, Neighbors, Network
 from ybar.experiments.results import choose, outputs, published, tables
+from ybar.experiments.results.choose import Runs
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run, transfer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +37,7 @@ def asked():
 
 @pytest.fixture(scope="module")
 def built(entries, asked):
-    return {table.name: table for table in tables.build(entries, asked)}
+    return {table.name: table for table in tables.build(Runs(entries, asked))}
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +50,9 @@ def linear(asked):
 def choices():
     """What the paper leaves open, the other way round: the plan and its runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks" / "choices"))
+        patch.syspath_prepend(str(ROOT / "studies" / "choices"))
         yield (
-            plan_file.read(ROOT / "benchmarks" / "choices" / "choices.toml"),
+            plan_file.read(ROOT / "studies" / "choices" / "choices.toml"),
             transfer.read(ROOT / "results" / "choices" / "runs.csv"),
         )
 
@@ -60,7 +64,7 @@ def said():
 
 def test_the_committed_tables_are_those_of_the_committed_runs(entries, asked, tmp_path):
     outputs.check_folder(tmp_path)
-    outputs.write(entries, asked, tmp_path)
+    outputs.write(Runs(entries, asked), tmp_path)
     for name in ("tables.md", "tables.tex", "tables.csv", "overview.md", "choices.md"):
         assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
 
@@ -81,10 +85,10 @@ def test_cpe_knn_agrees_with_the_paper_in_every_column(built):
 
 def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, choices, said):
     others, runs = choices
-    table = {table.name: table for table in tables.build(runs, others)}["linear-clean"]
+    table = {table.name: table for table in tables.build(Runs(runs, others))}["linear-clean"]
     agree = {}
     for label, cells in table.rows:
-        papers = (published.figures()["linear", "linear", "URE-GA", *c] for c in table.columns)
+        papers = (published.accuracies()["linear", "linear", "URE-GA", *c] for c in table.columns)
         compared = [replace(c, paper=p).differs for c, p in zip(cells, papers, strict=True)]
         assert None not in compared
         agree[label.removeprefix("URE-GA, ")] = compared.count(False)
@@ -105,10 +109,10 @@ def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, choices, 
 
 
 def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries, asked, linear, said):
-    runs, ahead = choose.Runs(entries, asked), collections.defaultdict(list)
+    runs, ahead = Runs(entries, asked), collections.defaultdict(list)
     for dataset, setting in itertools.product(linear.datasets, linear.settings):
         at = ("linear", "linear", "URE-GA", dataset.name, setting.name)
-        paper, _ = published.figures()[at]
+        paper, _ = published.accuracies()[at]
         found = runs.choose_all(linear, plan.METHODS["ure-ga"], dataset, setting, choose.Rule())
         kind = "noise" if setting.noise else setting.name
         ahead[kind] += [chosen.accuracy - paper for chosen in found]
@@ -124,7 +128,7 @@ def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries, a
 
 def test_the_docs_say_what_batches_of_other_sizes_give(entries, asked, linear, choices, said):
     plan_of_others, runs_of_others = choices
-    runs, others = choose.Runs(entries, asked), choose.Runs(runs_of_others, plan_of_others)
+    runs, others = Runs(entries, asked), Runs(runs_of_others, plan_of_others)
     for size in (64, 1024):
         (part,) = (part for part in plan_of_others.parts if part.base.name == f"batches of {size}")
         _, _, row = said.partition(f"with batches of {size} ")
@@ -141,7 +145,7 @@ def test_the_docs_say_what_batches_of_other_sizes_give(entries, asked, linear, c
 @pytest.fixture(scope="module")
 def leaderboard():
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        patch.syspath_prepend(str(ROOT / "studies"))
         return importlib.import_module("leaderboard")
 
 
@@ -164,12 +168,12 @@ def test_no_run_stands_twice_on_the_leaderboard(leaderboard):
 
 def again(entries, dataset, setting, base, *trainings):
     """Run the first trial of a column anew and yield (committed, new) runs."""
-    facts = run.facts(Dataset(dataset))
+    facts = run_data.facts(Dataset(dataset))
     its = published.SETTINGS[setting]
     job = Job(Dataset(dataset), facts.sha256, its, 0, base, 0.1, trainings)
     known = {entry.hash: entry for entry in entries}
     for outcome in run.run(job):
-        yield known[plan.hash_of(plan.config(job, outcome.training))], outcome
+        yield known[plan_jobs.hash_of(plan_jobs.config(job, outcome.training))], outcome
 
 
 @pytest.mark.slow
@@ -177,9 +181,9 @@ def again(entries, dataset, setting, base, *trainings):
 @pytest.mark.parametrize("dataset", ["mnist", "fashion-mnist", "kmnist"])
 def test_knn_runs_give_the_committed_figures_again(entries, dataset, setting):
     ((before, now),) = again(entries, dataset, setting, Neighbors("knn"), Training("cpe"))
-    assert now.figures["last.n_neighbors"] == before.figures["last.n_neighbors"]
-    assert now.figures["last.accuracy_l1"] == pytest.approx(
-        before.figures["last.accuracy_l1"], abs=0.05
+    assert now.scores["last.n_neighbors"] == before.scores["last.n_neighbors"]
+    assert now.scores["last.accuracy_l1"] == pytest.approx(
+        before.scores["last.accuracy_l1"], abs=0.05
     )
 
 
@@ -187,9 +191,9 @@ def test_knn_runs_give_the_committed_figures_again(entries, dataset, setting):
 def test_linear_runs_give_the_committed_figures_again(entries):
     trainings = [Training(name, 1e-3) for name in ("cpe-f", "cpe-i")]
     for before, now in again(entries, "kmnist", "strong", Network("linear"), *trainings):
-        assert now.figures["last.scel"] == pytest.approx(before.figures["last.scel"], rel=1e-3)
-        assert now.figures["last.accuracy_l1"] == pytest.approx(
-            before.figures["last.accuracy_l1"], abs=0.5
+        assert now.scores["last.scel"] == pytest.approx(before.scores["last.scel"], rel=1e-3)
+        assert now.scores["last.accuracy_l1"] == pytest.approx(
+            before.scores["last.accuracy_l1"], abs=0.5
         )
 
 
@@ -199,6 +203,6 @@ def test_the_recipe_is_ahead_of_the_papers_best_again(leaderboard, dataset, sett
     (part,) = (p for p in plan_file.read("leaderboard").parts if p.base.name == "ours")
     entries = transfer.read(ROOT / "results" / "leaderboard" / "runs.csv")
     for before, now in again(entries, dataset, setting, part.base, Training("cpe-n", 1e-3)):
-        accuracy = now.figures["best-scel.accuracy_max"]
+        accuracy = now.scores["best-scel.accuracy_max"]
         assert accuracy > leaderboard.best_published(dataset, setting)[0]
-        assert accuracy == pytest.approx(before.figures["best-scel.accuracy_max"], abs=1)
+        assert accuracy == pytest.approx(before.scores["best-scel.accuracy_max"], abs=1)

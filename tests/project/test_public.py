@@ -176,10 +176,11 @@ def test_importing_ybar_alone_loads_neither_numpy_nor_scikit_learn():
             "ybar.CPEBoostingClassifierCV(verbose=True).fit([[0], [1], [2]] * 9, [0, 1, 2] * 9)",
         ),
         ("typer", "cli", "import ybar.cli"),
+        ("pydantic", "cli", "from ybar.experiments.plan import reading"),
         (
             "distributed",
             "dask",
-            "from ybar.experiments.runs import sweep; sweep.cluster(None, 1).__enter__()",
+            "from ybar.experiments.runs.cluster import cluster; cluster(None, 1).__enter__()",
         ),
         (
             "pyarrow",

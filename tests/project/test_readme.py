@@ -55,13 +55,12 @@ def test_the_first_snippet_has_at_most_ten_lines_and_learns():
 
 
 def test_the_tables_of_the_readme_are_those_of_the_results(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    update = importlib.import_module("update_readme")
-    assert len(update.PLACE.findall(README)) == 3
-    for page in update.PAGES:
+    monkeypatch.syspath_prepend(str(ROOT / "studies"))
+    tables = importlib.import_module("fill_tables")
+    assert tables.pages()
+    for page in tables.pages():
         text = page.read_text()
-        assert update.PLACE.findall(text)
-        assert update.filled(text) == text
+        assert tables.filled(text) == text
 
 
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(ybar.__path__, "ybar.")])

@@ -1,29 +1,30 @@
-"""``ybar reproduce``: from a plan to the tables, with progress on the way."""
+"""``ybar reproduce``: from a plan to its tables, figures and page."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import signal
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
+from ..utils.errors import InputError
 from ..utils.extras import expect, require
 from ..utils.text import plain
-from .plan import model as planning
-from .plan import reading as plan_file
-from .plan.model import Boosting, Dataset, Facts, Job, Neighbors, Network, Plan
-from .results import outputs, render
-from .results import plots as figures
-from .runs import cost as estimate
-from .runs import outcome, run, transfer
-from .runs import sweep as execute
+from .plan import reading
+from .plan.jobs import Job, count_naive, hashes
+from .plan.jobs import jobs as jobs_of
+from .plan.model import Boosting, Dataset, Facts, Network, Plan
+from .progress import WorkDone, shown
+from .results import outputs, plots, render
+from .results.choose import Runs
+from .runs import data, transfer
+from .runs.cluster import cluster
+from .runs.cost import Cost, cost_of_jobs
 from .runs.ledger import Entry, Ledger, LedgerError
+from .runs.sweep import sweep
 
-_LONGEST_NOTE = 300
 _SECONDS_TO_START = 5.0
 _NEEDED = {
     Network: ("torch", "torch", "a plan with networks"),
@@ -31,207 +32,188 @@ _NEEDED = {
 }
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line was told."""
+def reproduce(
+    source: str,
+    *,
+    ledger: Path | None = None,
+    output: Path | None = None,
+    n_jobs: int = 1,
+    dask: str | None = None,
+    datasets: Sequence[str] | None = None,
+    settings: Sequence[str] | None = None,
+    bases: Sequence[str] | None = None,
+    trials: Sequence[int] | None = None,
+    epoch: str = "last",
+    merge: Sequence[Path] = (),
+    export: Sequence[Path] = (),
+    retry_failed: bool = False,
+    run: bool = True,
+    dry_run: bool = False,
+) -> None:
+    """Run a plan, or a part of it, and write its tables, figures and page.
 
-    ledger: Path | None = None
-    output: Path | None = None
-    n_jobs: int = 1
-    dask: str | None = None
-    datasets: Sequence[str] | None = None
-    settings: Sequence[str] | None = None
-    bases: Sequence[str] | None = None
-    trials: Sequence[int] | None = None
-    epoch: str = "last"
-    merge: Sequence[Path] = field(default_factory=list)
-    export: Sequence[Path] = field(default_factory=list)
-    retry_failed: bool = False
-    run: bool = True
-    dry_run: bool = False
-
-
-def reproduce(source: str, options: Options) -> None:
-    """Run a plan as the options say, and write what comes of it."""
-    plan = plan_file.read(source)
-    chosen = _Chosen(plan, options)
-    stem = Path(source).stem
-    path = options.ledger or Path(f"{stem}.sqlite")
-    folder = options.output or Path(f"{stem}-results")
-    if options.retry_failed and not options.run:
-        raise ValueError("--retry-failed is for runs; with --no-run there are none. Leave one out")
-    if not options.run and not options.merge and not path.is_file():
+    The parameters are the options of the command line.
+    """
+    plan = reading.read(source)
+    selection = Selection.of(plan, datasets, settings, bases, trials)
+    path = ledger or Path(f"{Path(source).stem}.sqlite")
+    folder = output or Path(f"{Path(source).stem}-results")
+    if retry_failed and not run:
+        raise InputError("--retry-failed is for runs; with --no-run there are none. Leave one out")
+    if not run and not merge and not path.is_file():
         raise LedgerError(
             f"--no-run needs a ledger that exists; {path} does not. Name it with --ledger"
         )
-    jobs, facts = [], {}
-    if options.run:
-        named = dict.fromkeys(d for part in plan.parts for d in part.datasets)
-        needed = [dataset for dataset in named if chosen.has(dataset)]
-        facts = {each: _facts(each, source, download=not options.dry_run) for each in needed}
-        wanted = planning.only(plan, list(facts))
-        _check(wanted, facts, source)
-        jobs = [job for job in planning.jobs(wanted, facts) if chosen(job)]
-        if not jobs:
-            raise ValueError(
-                f"{chosen.said()} must together name runs of the plan; each is in it, but no "
-                "[[base]] has all of them. Leave one out"
-            )
-    if options.dry_run:
-        known = [entry for other in options.merge for entry in transfer.read(other)]
-        if path.exists():
-            with Ledger(path, write=False) as ledger:
-                known += ledger.entries()
-        print(_dry_run(plan, jobs, known, facts, options))
+    facts = _facts(plan, selection, source, download=not dry_run) if run else {}
+    every_job = jobs_of(plan, facts)
+    jobs = selection.jobs(every_job) if run else []
+    if dry_run:
+        print(_dry_run(plan, jobs, _known(path, merge, retry_failed), facts, n_jobs))
         return
     outputs.check_folder(folder)
-    for each in options.export:  # which may lie in it
+    for each in export:  # which may lie in the folder
         transfer.check_target(each)
     console = require("rich.console", "cli", "ybar reproduce").Console(stderr=True)
-    with Ledger(path, write=options.run or bool(options.merge)) as ledger:
-        for other in options.merge:
-            merged = transfer.merge(ledger, other)
-            said = f"{other}: {merged.new} new runs, {merged.known} known"
-            console.print(plain(said), markup=False, highlight=False, soft_wrap=True)
-        if options.run:
-            _run(jobs, ledger, facts, options, console)
-        entries = ledger.entries(curves=True)
-    written = outputs.write(entries, plan, folder, facts, epoch=options.epoch)
+    with Ledger(path, write=run or bool(merge)) as opened:
+        for other in merge:
+            merged = transfer.merge(opened, other)
+            note = f"{other}: {merged.new} new runs, {merged.known} known"
+            console.print(plain(note), markup=False, highlight=False, soft_wrap=True)
+        if run:
+            _run(jobs, opened, facts, n_jobs, dask, retry_failed, console)
+        entries = opened.entries(curves=True)
+    _write(Runs(entries, plan, facts, every_job), entries, folder, epoch, export)
+
+
+def _write(
+    runs: Runs, entries: Sequence[Entry], folder: Path, epoch: str, export: Sequence[Path]
+) -> None:
+    """Write the results, show the tables that have something in them, and export all runs."""
+    written = outputs.write(runs, folder, epoch=epoch)
     out = require("rich.console", "cli", "ybar reproduce").Console()
     for table in written.tables:
         if any(cell.n for *_, cell in table.cells()):
             out.print(render.terminal(table), "")
-    if options.export:
-        curves = figures.drawn_from(entries, plan, facts=facts)
-        for each in options.export:
-            transfer.export(entries, each, curves)
+    curves = plots.drawn_from(runs) if export else {}
+    for each in export:
+        transfer.export(entries, each, curves)
     out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 
-class _Chosen:
-    """Tells whether a job is among those that the options name; a name that is not is refused."""
+class Selection(NamedTuple):
+    """The part of a plan that the options select; an option that is missing selects all."""
 
-    def __init__(self, plan: Plan, options: Options) -> None:
+    wanted: dict[str, Collection[Any]]
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        datasets: Sequence[str] | None,
+        settings: Sequence[str] | None,
+        bases: Sequence[str] | None,
+        trials: Sequence[int] | None,
+    ) -> Selection:
+        """Return the selection, or raise ValueError for a name that the plan does not have."""
         parts = plan.parts
-        named: dict[str, tuple[Sequence[Any] | None, set[Any]]] = {
-            "dataset": (options.datasets, {d.name for part in parts for d in part.datasets}),
-            "setting": (options.settings, {s.name for part in parts for s in part.settings}),
-            "base": (options.bases, {part.base.name for part in parts}),
-            "trial": (options.trials, set(range(max(part.trials for part in parts)))),
+        options: dict[str, tuple[Sequence[Any] | None, set[Any]]] = {
+            "dataset": (datasets, {d.name for part in parts for d in part.datasets}),
+            "setting": (settings, {s.name for part in parts for s in part.settings}),
+            "base": (bases, {part.base.name for part in parts}),
+            "trial": (trials, set(range(max(part.trials for part in parts)))),
         }
-        for name, (wanted, there) in named.items():
-            for each in set(wanted or []) - there:
-                raise ValueError(
-                    f"--{name} must be one of the plan's: {', '.join(map(str, sorted(there)))}; "
+        for name, (wanted, known) in options.items():
+            for each in set(wanted or []) - known:
+                raise InputError(
+                    f"--{name} must be one of the plan's: {', '.join(map(str, sorted(known)))}; "
                     f"got {each}"
                 )
-        self.wanted = {name: wanted for name, (wanted, _) in named.items() if wanted}
+        return cls({name: wanted for name, (wanted, _) in options.items() if wanted})
 
-    def said(self) -> str:
-        """Return the options that were given."""
-        return ", ".join(f"--{name}" for name in self.wanted)
+    def has(self, **names: Any) -> bool:
+        """Return whether all of these names are selected."""
+        return all(name in self.wanted.get(key, (name,)) for key, name in names.items())
 
-    def has(self, dataset: Dataset) -> bool:
-        """Tell whether a data set is needed."""
-        return "dataset" not in self.wanted or dataset.name in self.wanted["dataset"]
+    def jobs(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return the selected jobs, or raise ValueError if there are none."""
+        selected = [
+            job
+            for job in jobs
+            if self.has(
+                dataset=job.dataset.name,
+                setting=job.setting.name,
+                base=job.base.name,
+                trial=job.trial,
+            )
+        ]
+        if not selected:
+            raise InputError(
+                f"{', '.join(f'--{name}' for name in self.wanted)} must together name runs of the "
+                "plan; each is in it, but no [[base]] has all of them. Leave one out"
+            )
+        return selected
 
-    def __call__(self, job: Job) -> bool:
-        own = {
-            "dataset": job.dataset.name,
-            "setting": job.setting.name,
-            "base": job.base.name,
-            "trial": job.trial,
-        }
-        return all(own[name] in wanted for name, wanted in self.wanted.items())
 
+def _facts(
+    plan: Plan, selection: Selection, source: str, *, download: bool
+) -> dict[Dataset, Facts]:
+    """Return the facts of the selected data; errors in a plan's own files name the plan.
 
-def _facts(dataset: Dataset, source: str, *, download: bool) -> Facts:
-    """Return the facts of data; what is wrong with a plan's own is said with the line they are on.
-
-    What is wrong with files as such (OSError) is not the plan's.
+    An error of the files as such (OSError) is not the plan's.
     """
+    facts = {}
+    for dataset in dict.fromkeys(d for part in plan.parts for d in part.datasets):
+        if selection.has(dataset=dataset.name):
+            try:
+                facts[dataset] = data.facts(dataset, download=download)
+            except ValueError as error:
+                if dataset.path is None:
+                    raise
+                raise reading.PlanError(f"{source}: {error}") from error
     try:
-        return run.facts(dataset, download=download)
+        data.check(plan, facts)
     except ValueError as error:
-        if dataset.path is None:
-            raise
-        where = plan_file.place(source, "dataset", dataset.name)
-        raise plan_file.PlanError(f"{where}: {error}") from error
-
-
-def _check(plan: Plan, facts: dict[Dataset, Facts], source: str) -> None:
-    """Refuse what a plan asks of data that they cannot give."""
-
-    def refuse(path: tuple[str, ...], message: str) -> NoReturn:
-        raise plan_file.PlanError(f"{plan_file.place(source, *path)}: {message}")
-
-    for part in plan.parts:
-        for dataset in part.datasets:
-            known = facts[dataset]
-            if known.n_classes < 2:
-                refuse(
-                    ("dataset", dataset.name),
-                    f"data set {dataset.name!r} has {known.n_classes} classes; a plan needs at "
-                    "least 2",
-                )
-            n_training = known.n_rows - math.ceil(plan.validation_fraction * known.n_rows)
-            if n_training < 2:
-                refuse(
-                    ("validation_fraction",),
-                    f"validation_fraction must leave rows to train on; {plan.validation_fraction} "
-                    f"of the {known.n_rows} rows of {dataset.name!r} leaves {n_training}",
-                )
-            if isinstance(part.base, Neighbors) and min(part.base.n_neighbors) > n_training:
-                refuse(
-                    ("base", part.base.name, "n_neighbors"),
-                    f"n_neighbors of base {part.base.name!r} must have values up to the rows to "
-                    f"train on; {dataset.name!r} has {n_training}",
-                )
-            for setting in part.settings:
-                T, where = setting.transition, ("setting", setting.name, "transition")
-                if isinstance(T, str):
-                    continue
-                if len(T) != known.n_classes:
-                    refuse(
-                        where,
-                        f"setting {setting.name!r} has a transition matrix of {len(T)} classes, "
-                        f"data set {dataset.name!r} has {known.n_classes}. Name the settings of "
-                        "each [[base]] apart",
-                    )
-                try:
-                    run.matrix_of(setting, known.classes)
-                except ValueError as error:
-                    refuse(where, f"{error}. It is for data set {dataset.name!r}")
+        raise reading.PlanError(f"{source}: {error}") from error
+    return facts
 
 
 def _run(
-    jobs: list[Job], ledger: Ledger, facts: dict[Dataset, Facts], options: Options, console: Any
+    jobs: list[Job],
+    ledger: Ledger,
+    facts: dict[Dataset, Facts],
+    n_jobs: int,
+    dask: str | None,
+    retry_failed: bool,
+    console: Any,
 ) -> None:
-    with _pool(options) as pool:
-        if options.retry_failed:
-            again = ledger.forget_failed(name for job in jobs for name in planning.hashes(job))
-            console.print(f"{again} failed runs will be run again")
-        known = ledger.hashes()
-        cost = estimate.cost(ledger.entries(), facts)
-        todo = [job for job in jobs if set(planning.hashes(job)) - known.keys()]
-        if options.dask in (None, "local"):  # elsewhere, workers have what we may lack
-            for kind in {type(job.base) for job in todo} & _NEEDED.keys():
-                expect(*_NEEDED[kind])
-        with _progress(todo, known, cost, console) as tell, _terminated_as_interrupted():
-            try:
-                execute.sweep(todo, ledger, pool, tell)
-            except KeyboardInterrupt:
-                recorded = len(ledger.hashes()) - len(known)
-                console.print(
-                    f"Interrupted: {recorded} runs were recorded, those under way are given up. "
-                    "The same command goes on."
-                )
-                raise
+    """Run the jobs that the ledger does not have."""
+    if retry_failed:
+        forgotten = ledger.forget_failed(name for job in jobs for name in hashes(job))
+        console.print(f"{forgotten} failed runs will be run again")
+    known = ledger.hashes()
+    todo = [job for job in jobs if set(hashes(job)) - known.keys()]
+    if not todo:
+        return
+    if dask is None:  # workers elsewhere have what may be missing here
+        for kind in {type(job.base) for job in todo} & _NEEDED.keys():
+            expect(*_NEEDED[kind])
+    work = WorkDone(todo, known, cost_of_jobs(ledger.entries(), facts))
+    with cluster(dask, min(n_jobs, len(todo))) as workers, _terminated_as_interrupted():
+        try:
+            with shown(work, console) as report:
+                sweep(todo, ledger, workers, report)
+        except KeyboardInterrupt:
+            recorded = len(ledger.hashes()) - len(known)
+            console.print(
+                f"Interrupted: {recorded} runs were recorded, those that were running are lost. "
+                "The same command continues."
+            )
+            raise
 
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Have SIGTERM, which batch systems send, do what Ctrl-C does."""
+    """Let SIGTERM, which batch systems send, do what Ctrl-C does."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -243,108 +225,38 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _pool(options: Options) -> contextlib.AbstractContextManager[execute.Pool]:
-    if options.dask is None:
-        return execute.processes(options.n_jobs)
-    return execute.cluster(None if options.dask == "local" else options.dask, options.n_jobs)
-
-
-class _Costs:
-    """How much of all that is to be run is done, in seconds of one core."""
-
-    def __init__(self, jobs: list[Job], known: Container[str], cost: estimate.Cost) -> None:
-        self.of_run = {
-            name: cost(job) / len(job.trainings)
-            for job in jobs
-            for name in planning.hashes(job)
-            if name not in known
-        }
-        self.total = sum(self.of_run.values())
-        self.done: set[str] = set()
-        self.under_way: dict[tuple[str, ...], float] = {}
-
-    def take(self, job: Job, share: float, ended: bool) -> float:
-        """Return what is done, a job being at its end or a share of it done."""
-        names = tuple(planning.hashes(job))
-        if ended:
-            self.done |= set(names)
-            self.under_way.pop(names, None)
-        else:
-            self.under_way[names] = share
-        sure = sum(self.of_run.get(name, 0.0) for name in self.done)
-        return sure + sum(
-            share * sum(self.of_run.get(name, 0.0) for name in names if name not in self.done)
-            for names, share in self.under_way.items()
-        )
-
-
-@contextlib.contextmanager
-def _progress(
-    jobs: list[Job], known: Container[str], cost: estimate.Cost, console: Any
-) -> Iterator[execute.Tell]:
-    """Show how far all jobs are, and how long they will take, on a terminal."""
-    progress = require("rich.progress", "cli", "ybar reproduce")
-    costs = _Costs(jobs, known, cost)
-    if not costs.of_run:
-        yield lambda *_: None
-        return
-    bar = progress.Progress(
-        "{task.description}",
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-        progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(elapsed_when_finished=True),
-        console=console,
-        speed_estimate_period=600,
-    )
-    n_runs, n_failed = len(costs.of_run), 0
-    with bar:
-        task = bar.add_task(f"0 of {n_runs} runs", total=costs.total)
-
-        def tell(job: Job, share: float, outcomes: list[outcome.Outcome] | None) -> None:
-            nonlocal n_failed
-            for outcome in outcomes or []:
-                if outcome.cause is not None:
-                    n_failed += 1
-                    name = f"{job.dataset.name} {job.setting.name} {outcome.training.method}"
-                    said = plain(f"failed: {name}: {outcome.cause}")
-                    console.print(said[:_LONGEST_NOTE], markup=False, highlight=False)
-            failed = f", {n_failed} failed" if n_failed else ""
-            completed = costs.take(job, share, outcomes is not None)
-            done = f"{len(costs.done)} of {n_runs} runs{failed}"
-            bar.update(task, completed=completed, description=done)
-
-        yield tell
-        # What is missing another sweep did.
-        bar.update(task, completed=costs.total, description=f"all {n_runs} runs are recorded")
+def _known(path: Path, merge: Sequence[Path], retry_failed: bool) -> list[Entry]:
+    """Return the runs that need not be run."""
+    entries = [entry for other in merge for entry in transfer.read(other)]
+    if path.exists():
+        with Ledger(path, write=False) as ledger:
+            entries += ledger.entries()
+    return [entry for entry in entries if entry.cause is None or not retry_failed]
 
 
 def _dry_run(
-    plan: Plan,
-    jobs: list[Job],
-    known: list[Entry],
-    facts: dict[Dataset, Facts],
-    options: Options,
+    plan: Plan, jobs: list[Job], known: list[Entry], facts: dict[Dataset, Facts], n_jobs: int
 ) -> str:
-    done = {e.hash for e in known if e.cause is None or not options.retry_failed}
-    costs = _Costs(jobs, done, estimate.cost(known, facts))
-    n_runs, n_missing = sum(len(job.trainings) for job in jobs), len(costs.of_run)
+    """Return how many runs there are, how many are missing, and how long they take."""
+    cost: Cost = cost_of_jobs(known, facts)
+    work = WorkDone(jobs, {entry.hash for entry in known}, cost)
+    n_runs, n_missing = sum(len(job.trainings) for job in jobs), len(work.of_run)
     rows = sum(
         len(part.methods) * len(part.learning_rates) * len(part.datasets) * len(part.settings)
         * part.trials
         for part in plan.parts
     )  # fmt: skip
-    n_jobs = min(options.n_jobs, os.cpu_count() or 1, max(1, len(jobs)))
+    n_jobs = min(n_jobs, os.cpu_count() or 1, max(1, len(jobs)))
     where = f"{n_jobs} processes" if n_jobs > 1 else "1 process"
     return "\n".join(
         [
             f"The whole plan {plain(plan.name)}: {rows} runs of a method at a learning rate on a "
             "trial.",
-            f"Trained one by one for each table: {planning.count_naive(plan.parts)} trainings.",
-            f"With what is shared, and as far as asked for: {n_runs} trainings, as {len(jobs)} "
+            f"Trained one by one for each table: {count_naive(plan.parts)} trainings.",
+            f"With shared trainings, and as far as selected: {n_runs} trainings, as {len(jobs)} "
             "jobs.",
             f"In the ledger: {n_runs - n_missing}. To run: {n_missing}, about "
-            f"{_duration(costs.total / n_jobs)} on {where} of this machine.",
+            f"{_duration(work.total / n_jobs)} on {where} of this machine.",
         ]
     )
 

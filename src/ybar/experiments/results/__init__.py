@@ -1,1 +1,1 @@
-"""From the ledger to results: choices, tables, plots, the page, beside the paper's figures."""
+"""From the ledger to results: choices, tables, plots, the page, beside the paper's accuracies."""

@@ -1,63 +1,19 @@
-"""Which run of a trial counts: the learning rate of the lowest validation loss."""
+"""Which run of a trial counts: the learning rate with the lowest validation loss."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..plan.model import (
-    Dataset,
-    Facts,
-    Job,
-    Method,
-    Network,
-    Part,
-    Plan,
-    Setting,
-    config,
-    hash_of,
-    jobs,
-    module_sha256,
-    training_of,
-)
+from ..plan.jobs import Job, Training, config, hash_of, job_of, jobs, training_of
+from ..plan.model import Dataset, Facts, Method, Network, Part, Plan, Setting
 from ..runs.ledger import Entry
 
 EPOCHS = ("last", "best")
 URES = ("given", "uniform")
-
-
-def planned(plan: Plan) -> dict[str, str]:
-    """Return the base of each run of a plan, by its name whatever version of the data it is of.
-
-    Runs that parts share are there once.
-    """
-    any_data = {d: Facts("", 0, 0, ("",)) for part in plan.parts for d in part.datasets}
-    return {
-        _without_data(config(job, training)): job.base.name
-        for job in jobs(plan, any_data)
-        for training in job.trainings
-    }
-
-
-def of_plan(
-    entries: Iterable[Entry], plan: Plan, facts: Mapping[Dataset, Facts] | None = None
-) -> list[Entry]:
-    """Return the runs of a plan, on the data that its tables are of."""
-    entries, wanted = list(entries), planned(plan)
-    versions = {d.name: sha256 for d, sha256 in Runs(entries, plan, facts).versions.items()}
-    return [
-        entry
-        for entry in entries
-        if versions.get(entry.config["dataset"]) == entry.config["data_sha256"]
-        and _without_data(entry.config) in wanted
-    ]
-
-
-def _without_data(configuration: Mapping[str, Any]) -> str:
-    return hash_of({**configuration, "data_sha256": ""})
 
 
 class Rule(NamedTuple):
@@ -66,16 +22,16 @@ class Rule(NamedTuple):
     Attributes
     ----------
     epoch : {"last", "best"}
-        Whether the last epoch counts, or the one of the lowest validation loss.
+        Whether the last epoch counts, or the one with the lowest validation loss.
     ure : {"given", "uniform"}
-        Whether URE is taken under the T that the learner is given, or under the uniform one.
+        Whether URE is computed under the learner's T, or under the uniform T.
     """
 
     epoch: str = "last"
     ure: str = "given"
 
     def names(self, part: Part, method: Method) -> tuple[str, str]:
-        """Return the names of the validation loss and of the accuracy among a run's figures."""
+        """Return the names that the validation loss and the accuracy have in a run's scores."""
         decoder = method.decoder
         loss = "scel"
         if method.criterion == "ure":
@@ -94,102 +50,127 @@ class Chosen(NamedTuple):
 
 
 class Runs:
-    """The entries of a plan, found by what they are runs of.
+    """The recorded runs of a plan.
 
     Parameters
     ----------
     entries : iterable of Entry
+        Runs of other plans among them do not count.
     plan : Plan
-    facts : dict of Facts, optional
-        Which data the plan means; without them, those that entries were run on last.
+    facts : mapping of Dataset to Facts, optional
+        Which data the plan means. A data set that is missing here stands for the data that its
+        entries were run on last.
+    every_job : sequence of Job, optional
+        All jobs of the plan, if they are known already.
     """
 
     def __init__(
-        self, entries: Iterable[Entry], plan: Plan, facts: Mapping[Dataset, Facts] | None = None
+        self,
+        entries: Iterable[Entry],
+        plan: Plan,
+        facts: Mapping[Dataset, Facts] | None = None,
+        every_job: Sequence[Job] | None = None,
     ) -> None:
         self.plan = plan
-        self._entries = {entry.hash: entry for entry in entries}
+        self._jobs = every_job
+        self._by_hash = {entry.hash: entry for entry in entries}
         self.versions = {dataset: known.sha256 for dataset, known in (facts or {}).items()}
         for dataset in dict.fromkeys(d for part in plan.parts for d in part.datasets):
             if dataset not in self.versions:
-                self._find_sha256(dataset)
-        self._hash = functools.cache(hash_of_run)
+                self._find_version(dataset)
+        self._ended = functools.cache(self._find_ended)
 
-    def _find_sha256(self, dataset: Dataset) -> None:
-        entries = [e for e in self._entries.values() if e.config["dataset"] == dataset.name]
+    def _find_version(self, dataset: Dataset) -> None:
+        entries = [e for e in self._by_hash.values() if e.config["dataset"] == dataset.name]
         if entries:
             last = max(entries, key=lambda entry: entry.finished)
             self.versions[dataset] = last.config["data_sha256"]
 
+    @functools.cached_property
+    def planned(self) -> dict[str, str]:
+        """The base of each planned run, by a name that does not depend on the version of the data.
+
+        Runs that parts share are there once.
+        """
+        every_job = jobs(self.plan, {}) if self._jobs is None else self._jobs
+        return {
+            _without_data(config(job, training)): job.base.name
+            for job in every_job
+            for training in job.trainings
+        }
+
+    @functools.cached_property
+    def entries(self) -> list[Entry]:
+        """The recorded runs of the plan, on the data that its tables are of."""
+        versions = {dataset.name: sha256 for dataset, sha256 in self.versions.items()}
+        return [
+            entry
+            for entry in self._by_hash.values()
+            if versions.get(entry.config["dataset"]) == entry.config["data_sha256"]
+            and _without_data(entry.config) in self.planned
+        ]
+
     def choose(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int, rule: Rule
     ) -> Chosen | None:
-        """Return the run that counts, None where there is none yet or all failed.
+        """Return the run that counts; None if some have not ended, or all failed.
 
-        All learning rates must have come to an end: a choice out of some would be another one. Of
-        two with the same loss the first in the plan counts.
+        A choice among some of the learning rates would be another choice. Of two runs with the same
+        loss the first in the plan counts.
         """
         if dataset not in self.versions:
             return None
         loss, accuracy = rule.names(part, method)
         candidates = []
-        ended = self._ended(part, method, dataset, setting, trial)
+        ended = self._ended(part, training_of(part, method, setting), dataset, setting, trial)
         for rate, entry in zip(part.learning_rates, ended, strict=True):
             if entry is None:
                 return None
             if _counts(entry, loss, accuracy):
-                candidates.append(Chosen(entry, rate, entry.figures[accuracy]))
+                candidates.append(Chosen(entry, rate, entry.scores[accuracy]))
         if not candidates:
             return None
-        # To the digits that an export has: URE takes few values, and must tie there as here.
-        return min(candidates, key=lambda chosen: float(f"{chosen.entry.figures[loss]:.6g}"))
-
-    def n_failed(
-        self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
-    ) -> int:
-        """Return how many runs that have come to an end failed, and can be no choice."""
-        if dataset not in self.versions:
-            return 0
-        names = rule.names(part, method)
-        return sum(
-            entry is not None and not _counts(entry, *names)
-            for trial in range(part.trials)
-            for entry in self._ended(part, method, dataset, setting, trial)
-        )
-
-    def _ended(
-        self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int
-    ) -> list[Entry | None]:
-        """Return the run of each learning rate, None where it has not come to an end."""
-        job = Job(
-            dataset,
-            self.versions[dataset],
-            setting,
-            trial,
-            part.base,
-            self.plan.validation_fraction,
-            (training_of(part, method, setting),),
-            module_sha256(part.base),
-        )
-        return [self._entries.get(self._hash(job, rate)) for rate in part.learning_rates]
+        # To the digits of an export: URE has few values, and its ties must be the same there.
+        return min(candidates, key=lambda chosen: float(f"{chosen.entry.scores[loss]:.6g}"))
 
     def choose_all(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
     ) -> list[Chosen]:
-        """Return the run that counts of each trial that is complete."""
+        """Return the run that counts of each complete trial."""
         trials = range(part.trials)
-        found = (self.choose(part, method, dataset, setting, trial, rule) for trial in trials)
-        return [chosen for chosen in found if chosen is not None]
+        chosen = (self.choose(part, method, dataset, setting, trial, rule) for trial in trials)
+        return [each for each in chosen if each is not None]
+
+    def n_failed(
+        self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
+    ) -> int:
+        """Return how many runs ended but failed, and cannot be chosen."""
+        if dataset not in self.versions:
+            return 0
+        names = rule.names(part, method)
+        training = training_of(part, method, setting)
+        return sum(
+            entry is not None and not _counts(entry, *names)
+            for trial in range(part.trials)
+            for entry in self._ended(part, training, dataset, setting, trial)
+        )
+
+    def _find_ended(
+        self, part: Part, training: Training, dataset: Dataset, setting: Setting, trial: int
+    ) -> list[Entry | None]:
+        """Return the run of each learning rate; None if it has not ended."""
+        trainings = tuple(replace(training, learning_rate=rate) for rate in part.learning_rates)
+        sha256 = self.versions[dataset]
+        job = job_of(self.plan, part, dataset, sha256, setting, trial, trainings)
+        return [self._by_hash.get(hash_of(config(job, each))) for each in trainings]
+
+
+def _without_data(configuration: Mapping[str, Any]) -> str:
+    return hash_of({**configuration, "data_sha256": ""})
 
 
 def _counts(entry: Entry, loss: str, accuracy: str) -> bool:
     """Return whether a run can be chosen."""
-    figures = entry.figures
-    known = {loss, accuracy} <= figures.keys() and not math.isnan(figures[loss])
+    scores = entry.scores
+    known = {loss, accuracy} <= scores.keys() and not math.isnan(scores[loss])
     return entry.cause is None and known
-
-
-def hash_of_run(job: Job, learning_rate: float | None) -> str:
-    """Return the name of the run of a job's only training with a learning rate."""
-    (training,) = job.trainings
-    return hash_of(config(job, replace(training, learning_rate=learning_rate)))

@@ -1,7 +1,7 @@
 """Which tables a plan has, and what each of their rows shows.
 
-All plans have them alike; where the paper has a table for a base of that name, it is called as
-there.
+Every plan has the same kinds of tables. If the paper has a table for a base of that name, the table
+has the paper's name.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .choose import Rule
 __all__ = ["COMPARISONS", "Layout", "Row", "caption", "layouts"]
 
 COMPARISONS = ("decoders", "validation-cpe-t", "validation-fwd")
-"""Tables whose rows are ways to use one training, not methods."""
+"""Tables whose rows are ways to use one training, rather than methods."""
 
-# Their rows, and what each changes in the method.
+# The rows of those tables, and what each row changes in the method.
 _DECODERS = {"MAX": {"decoder": "max"}, "L1": {"decoder": "l1"}}
 _CRITERIA = {"URE": {"criterion": "ure"}, "SCEL": {"criterion": "scel"}}
 
@@ -26,7 +26,7 @@ _DECODER_NAMES = {"l1": "L1", "l2": "L2"}
 
 
 class Row(NamedTuple):
-    """What a row shows; `name` is that of the paper's row in its table, None where it has none."""
+    """What a row shows; `name` is that of the paper's row, None if the paper has no such row."""
 
     label: str
     name: str | None
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A table before its cells; `source` is that of the published figures."""
+    """A table before its cells; `source` is the name of the published one."""
 
     name: str
     source: str
@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 
 def layouts(plan: Plan) -> Iterable[Layout]:
-    """Yield all tables in the order in which one reads them."""
+    """Yield all tables in reading order."""
     networks = [part for part in plan.parts if isinstance(part.base, Network)]
     for part in sorted(networks, key=lambda part: part.base.name != "mlp"):
         yield from _of_methods(part)
@@ -97,7 +97,7 @@ def _compare(
     ]
     named = ways is _CRITERIA or len(having) > 1
     rows = [
-        Row(f"{part.base.name} {way}" if named else way, way, part, replace(METHODS[method], **how))
+        Row(f"{part.base.name} {way}" if named else way, way, part, replace(METHODS[method], **how))  # type: ignore[arg-type]
         for part in having
         for way, how in ways.items()
     ]
@@ -105,36 +105,38 @@ def _compare(
 
 
 def caption(rows: Sequence[Row], rule: Rule, compared: bool) -> str:
-    """Return what must be known to read a table: how its numbers were chosen, and the mark."""
+    """Return what a reader must know: how the numbers were chosen, and what the marks mean."""
     uniform = "uniform" if rule.ure == "uniform" else "given"
     criteria = {"scel": "SCEL", "ure": f"URE of the zero-one loss under the {uniform} T"}
     by = _shared({row.label: criteria[row.method.criterion] for row in rows})
     decoders = _shared({row.label: _DECODER_NAMES.get(d := row.method.decoder, d) for row in rows})
-    said = [
+    sentences = [
         "Test accuracy in percent, mean ± standard deviation over trials, in brackets how many of "
         "the planned trials are complete."
     ]
     rates = dict.fromkeys(row.part.learning_rates for row in rows)
     if (None,) in rates:
-        said.append(f"Hyper-parameters chosen by {by} on held-out complementary labels.")
+        sentences.append(f"Hyper-parameters chosen by {by} on held-out complementary labels.")
     else:
         grid = " or ".join(", ".join(f"{rate:g}" for rate in sorted(r)) for r in rates)  # type: ignore[type-var]
         epoch = "the last epoch" if rule.epoch == "last" else "the epoch of its lowest value"
-        said.append(
+        sentences.append(
             f"Learning rate out of {grid}, chosen by {by} on held-out complementary labels at "
             f"{epoch}, at which the accuracy is taken too."
         )
-    said.append(f"Decoded by {decoders}. † marks cells of which a run failed and was no choice.")
+    sentences.append(
+        f"Decoded by {decoders}. † marks cells of which a run failed and was no choice."
+    )
     if compared:
-        said.append(
+        sentences.append(
             "The paper's figures stand beside; ≠ marks those that differ from ours by more than 1 "
             "point + two of the paper's standard deviations."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _shared(values: Mapping[str, str]) -> str:
-    """Return values with the rows that have them, or the only value."""
+    """Return each value with the rows that have it, or the only value."""
     labels: dict[str, list[str]] = {}
     for label, value in values.items():
         labels.setdefault(value, []).append(label)

@@ -1,11 +1,12 @@
-"""What comes of a plan, as files: tables, figures and the page."""
+"""Write the results of a plan as files: tables, figures and the page."""
 
 from __future__ import annotations
 
 import datetime
 import io
+import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,115 +15,101 @@ from ...report import write as write_page
 from ...utils.extras import require
 from ...utils.files import target_folder, write_whole
 from ...utils.text import file_name, markdown, plain
-from ..plan.model import Dataset, Facts, Network, Plan
+from ..plan.model import Network, Plan
 from ..runs.ledger import Entry
-from . import choose, render, tables
 from . import page as summary
-from . import plots as figures
+from . import plots, render, tables
+from .choose import EPOCHS, URES, Runs
 
-_PIXELS_AN_INCH = 144
+_PIXELS_PER_INCH = 144
 
 Drawn = tuple[str, str, Any]
-"""Title, what is to be seen in words, and the figure."""
+"""A title, a description in words, and the figure."""
 
 
 class Written(NamedTuple):
-    """What to show of it at once."""
+    """What was written: the tables, and a line for the terminal."""
 
     tables: list[tables.Table]
     text: str
 
 
 def check_folder(folder: Path) -> None:
-    """Make the folder, or refuse what cannot be done, before anything is run."""
+    """Make the folder, or raise an error before anything is run."""
     for name in ("matplotlib", "jinja2"):
         require(name, "report", "the figures and the page")
     (target_folder(folder, "--output") / "figures").mkdir(parents=True, exist_ok=True)
 
 
-def write(
-    entries: Sequence[Entry],
-    plan: Plan,
-    folder: Path,
-    facts: Mapping[Dataset, Facts] | None = None,
-    *,
-    epoch: str = "last",
-) -> Written:
+def write(runs: Runs, folder: Path, *, epoch: str = "last") -> Written:
     """Write ``tables.md``, ``.tex`` and ``.csv``, ``figures/`` and ``report.html`` to a folder.
 
-    Where something is in the paper too, ``overview.md`` says how far we agree, and
-    ``choices.md`` what other choices where the paper is silent would give.
+    If the paper has any of the cells, ``overview.md`` compares each row with the paper, and
+    ``choices.md`` counts how many cells agree under other choices where the paper is silent.
 
     Parameters
     ----------
-    entries : sequence of Entry
-        With their curves, where loss curves are to be drawn.
-    plan : Plan
+    runs : Runs
+        With their curves, if loss curves are to be drawn.
     folder : path
         See `check_folder`.
-    facts : mapping of Dataset to Facts, optional
-        Which data the plan means; without them, those that the entries were run on.
     epoch : {"last", "best"}
-        Which epoch the tables take.
+        Which epoch the tables show.
     """
     try:
-        return _write(choose.of_plan(entries, plan, facts), plan, folder, facts, epoch)
+        return _write(runs, folder, epoch)
     except OSError as error:
         raise OSError(
             f"output {folder} could not be written to ({error.strerror or error}). All runs are "
-            "in the ledger: make room, and say --no-run"
+            "in the ledger: make room, and use --no-run"
         ) from error
 
 
-def _write(
-    entries: Sequence[Entry],
-    plan: Plan,
-    folder: Path,
-    facts: Mapping[Dataset, Facts] | None,
-    epoch: str,
-) -> Written:
-    built = tables.build(entries, plan, epoch=epoch, facts=facts)
+def _write(runs: Runs, folder: Path, epoch: str) -> Written:
+    built = tables.build(runs, epoch=epoch)
     agreement = tables.agreement(built)
-    text = [f"# {markdown(plan.name)}\n", *map(render.markdown, built)]
-    write_whole(folder / "tables.md", "\n".join(text).encode())
+    texts = {
+        "tables.md": "\n".join([f"# {markdown(runs.plan.name)}\n", *map(render.markdown, built)]),
+        "tables.tex": "\n".join(map(render.latex, built)),
+        "tables.csv": render.to_csv(built),
+    }
     if agreement.run:
-        write_whole(folder / "overview.md", _by_row(built).encode())
-        write_whole(folder / "choices.md", _choices(entries, plan, facts).encode())
-    write_whole(folder / "tables.tex", "\n".join(map(render.latex, built)).encode())
-    write_whole(folder / "tables.csv", render.to_csv(built).encode())
-    drawn = _draw(entries, plan, built, facts)
+        texts["overview.md"] = _by_row(built)
+        texts["choices.md"] = _choices(runs, {epoch: built})
+    for name, text in texts.items():
+        write_whole(folder / name, text.encode())
+    drawn = _draw(runs, built)
     for stem, (*_, figure) in drawn.items():
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=_PIXELS_AN_INCH, metadata={"Software": None})
+        figure.savefig(buffer, format="png", dpi=_PIXELS_PER_INCH, metadata={"Software": None})
         write_whole(folder / "figures" / f"{stem}.png", buffer.getvalue())
-    write_page(_page(entries, plan, built, drawn), folder / "report.html")
-    said = ""
+    write_page(_page(runs, built, drawn), folder / "report.html")
+    return Written(built, _summary(runs, agreement, folder))
+
+
+def _summary(runs: Runs, agreement: tables.Agreement, folder: Path) -> str:
+    text = ""
     if agreement.run:
-        said = (
+        text = (
             f"{agreement.agree} of {agreement.run} cells agree with the paper "
             f"({agreement.published} are published). "
         )
-    failed = sum(entry.cause is not None for entry in entries)
+    failed = sum(entry.cause is not None for entry in runs.entries)
     if failed:
-        said += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
-    return Written(built, f"{said}Written: {plain(str(folder / 'report.html'))}")
+        text += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
+    return f"{text}Written: {plain(str(folder / 'report.html'))}"
 
 
-def page(entries: Sequence[Entry], plan: Plan) -> Page:
+def page(entries: Iterable[Entry], plan: Plan) -> Page:
     """Return the page of all runs."""
-    built = tables.build(entries, plan)
-    return _page(entries, plan, built, _draw(entries, plan, built, None))
+    runs = Runs(entries, plan)
+    built = tables.build(runs)
+    return _page(runs, built, _draw(runs, built))
 
 
-def _page(
-    entries: Sequence[Entry],
-    plan: Plan,
-    built: Sequence[tables.Table],
-    drawn: Mapping[str, Drawn],
-) -> Page:
+def _page(runs: Runs, built: Sequence[tables.Table], drawn: Mapping[str, Drawn]) -> Page:
     now = datetime.datetime.now(datetime.UTC)
-    agreement = tables.agreement(built)
-    return summary.page(entries, plan, built, list(drawn.values()), agreement, now)
+    return summary.page(runs, built, list(drawn.values()), tables.agreement(built), now)
 
 
 def _by_row(built: Sequence[tables.Table]) -> str:
@@ -151,52 +138,50 @@ def _by_row(built: Sequence[tables.Table]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _choices(entries: Sequence[Entry], plan: Plan, facts: Mapping[Dataset, Facts] | None) -> str:
-    """Return how far we agree by what the paper leaves open, as Markdown."""
+def _choices(runs: Runs, built: Mapping[str, Sequence[tables.Table]]) -> str:
+    """Return how many cells agree under each choice that the paper leaves open, as Markdown.
+
+    `built` has tables by their epoch, URE under the learner's T, that need not be built again.
+    """
     lines = [
         "| epoch | URE under | cells run | agree | share |",
         "|---|---|---|---|---|",
     ]
-    for epoch in choose.EPOCHS:
-        for ure in choose.URES:
-            built = tables.build(entries, plan, epoch=epoch, ure=ure, facts=facts)
-            found = tables.agreement(built)
-            share = f"{100 * found.agree / found.run:.0f}%" if found.run else "–"
-            under = "the T given" if ure == "given" else "uniform T"
-            lines.append(f"| {epoch} | {under} | {found.run} | {found.agree} | {share} |")
+    for epoch, ure in itertools.product(EPOCHS, URES):
+        known = ure == "given" and epoch in built
+        of_choice = built[epoch] if known else tables.build(runs, epoch=epoch, ure=ure)
+        total = tables.agreement(of_choice)
+        share = f"{100 * total.agree / total.run:.0f}%" if total.run else "–"
+        under = "the T given" if ure == "given" else "uniform T"
+        lines.append(f"| {epoch} | {under} | {total.run} | {total.agree} | {share} |")
     return "\n".join(lines) + "\n"
 
 
-def _draw(
-    entries: Sequence[Entry],
-    plan: Plan,
-    built: Sequence[tables.Table],
-    facts: Mapping[Dataset, Facts] | None,
-) -> dict[str, Drawn]:
-    """Return all there is to draw, by the name of its file."""
-    found: dict[str, Drawn] = {}
-    for part in plan.parts:
+def _draw(runs: Runs, built: Sequence[tables.Table]) -> dict[str, Drawn]:
+    """Return the figures that have something to show, by the names of their files."""
+    drawn: dict[str, Drawn] = {}
+    for part in runs.plan.parts:
         if not isinstance(part.base, Network):
             continue
         base = part.base.name
         for dataset in part.datasets:
             stem = file_name(f"loss-{base}-{dataset.name}")
-            while stem in found:  # "a-b" on "c" and "a" on "b-c"
+            while stem in drawn:  # "a-b" on "c" and "a" on "b-c"
                 stem += "-2"
-            found[stem] = (
+            drawn[stem] = (
                 f"Loss curves, {base}, {dataset.name}",
                 "Training and validation loss of CPE-I, CPE-F and CPE-T by epoch, one panel for "
                 "each setting",
-                figures.loss_curves(entries, plan, base, dataset.name, facts=facts),
+                plots.loss_curves(runs, base, dataset.name),
             )
-    found["accuracy-by-noise"] = (
+    drawn["accuracy-by-noise"] = (
         "Accuracy by noise",
         "Accuracy of each method against the level of noise, one panel for each data set",
-        figures.accuracy_by_noise(built),
+        plots.accuracy_by_noise(built),
     )
-    found["agreement"] = (
+    drawn["agreement"] = (
         "Agreement with the paper",
         "Difference of our accuracy from the paper's in points, for each method and column",
-        figures.agreement_map(built),
+        plots.agreement_map(built),
     )
-    return {stem: drawn for stem, drawn in found.items() if drawn[2] is not None}
+    return {stem: each for stem, each in drawn.items() if each[2] is not None}

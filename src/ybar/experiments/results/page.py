@@ -1,4 +1,4 @@
-"""The page of an experiment: what came out, how it compares with the paper, what it cost."""
+"""The page of an experiment: results, comparison with the paper, cost, failures, provenance."""
 
 from __future__ import annotations
 
@@ -8,24 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from ...report import (
-    Block,
-    Cell,
-    Code,
-    Column,
-    Definitions,
-    Grid,
-    Group,
-    KeyFigures,
-    Page,
-    Section,
-    Text,
-    picture,
-)
-from ..plan.model import Plan, count_naive
+from ... import report
+from ..plan.jobs import count_naive
+from ..plan.model import Plan
 from ..runs.ledger import Entry
-from . import choose
 from . import tables as results
+from .choose import Runs
 
 _MARKS: dict[bool | None, Literal["", "agrees", "differs"]] = {
     None: "",
@@ -35,45 +23,43 @@ _MARKS: dict[bool | None, Literal["", "agrees", "differs"]] = {
 
 
 def page(
-    entries: Sequence[Entry],
-    plan: Plan,
+    runs: Runs,
     tables: Sequence[results.Table],
     figures: Sequence[tuple[str, str, Any]],
     agreement: results.Agreement,
     now: datetime,
-) -> Page:
+) -> report.Page:
     """Return the page of an experiment.
 
     Parameters
     ----------
-    entries : sequence of Entry
-        What is in the ledger; runs of other plans do not count.
-    plan : Plan
+    runs : Runs
     tables : sequence of Table
     figures : sequence of (str, str, matplotlib Figure)
-        Title, what is to be seen in words, and the figure.
+        A title, a description in words, and the figure.
     agreement : Agreement
-        Of the tables with the paper.
+        The agreement of the tables with the paper.
     now : datetime
-        When the page is made, with its time zone.
+        When the page is built, with its time zone.
 
     Returns
     -------
     Page
     """
-    planned = choose.planned(plan)
-    own = choose.of_plan(entries, plan)
+    entries, plan = runs.entries, runs.plan
     made = f"{_minute(now.astimezone(UTC).isoformat())} UTC"
     sections = [
-        _summary(own, len(planned), agreement),
-        Section("Tables", [_grid(table) for table in tables]),
+        _summary(entries, len(runs.planned), agreement),
+        report.Section("Tables", [_grid(table) for table in tables]),
         _differences(tables, agreement),
-        Section("Figures", [picture(figure, alt, title) for title, alt, figure in figures]),
-        _cost(own, plan, Counter(planned.values())),
-        _failures(own),
-        _provenance(own, plan, made),
+        report.Section(
+            "Figures", [report.picture(figure, alt, title) for title, alt, figure in figures]
+        ),
+        _cost(entries, plan, Counter(runs.planned.values())),
+        _failures(entries),
+        _provenance(entries, plan, made),
     ]
-    return Page(
+    return report.Page(
         f"Learning from complementary labels: {plan.name}",
         "Test accuracy of classifiers that were trained and chosen with complementary labels "
         "alone.",
@@ -82,66 +68,70 @@ def page(
     )
 
 
-def _summary(entries: Sequence[Entry], planned: int, agreement: results.Agreement) -> Section:
+def _summary(
+    entries: Sequence[Entry], planned: int, agreement: results.Agreement
+) -> report.Section:
     failed = _failed(entries)
-    figures = [(f"{len(entries):,}", f"of {_count(planned, 'run')} recorded")]
+    numbers = [(f"{len(entries):,}", f"of {_count(planned, 'run')} recorded")]
     words = [
         f"{len(entries):,} of the {_count(planned, 'run')} that the plan asks for are recorded; "
         f"{f'{failed:,} of them failed' if failed else 'none failed'}."
     ]
     if agreement.published:
-        figures.append((f"{agreement.agree:,}", f"of {_count(agreement.run, 'cell')} agree"))
+        numbers.append((f"{agreement.agree:,}", f"of {_count(agreement.run, 'cell')} agree"))
         words.append(
             f"The paper has figures for {_count(agreement.published, 'cell')} of these tables. "
             f"Of them {agreement.run:,} have been run, {agreement.complete:,} with all their "
             f"trials: {agreement.agree:,} agree with the paper, {len(agreement.differing):,} "
             f"differ."
         )
-    figures.append((f"{failed:,}", "runs failed"))
-    figures.append((_duration(entries), "time of all runs"))
-    return Section("Summary", [KeyFigures(figures), Text([" ".join(words)])])
+    numbers.append((f"{failed:,}", "runs failed"))
+    numbers.append((_duration(entries), "time of all runs"))
+    return report.Section("Summary", [report.KeyFigures(numbers), report.Text([" ".join(words)])])
 
 
-def _grid(table: results.Table) -> Grid:
-    """Return a table turned round: its columns are many, its rows few."""
+def _grid(table: results.Table) -> report.Grid:
+    """Return a table transposed: tables have many columns and few rows."""
     planned = [cell for _, _, _, cell in table.cells() if cell.of]
-    # Said once where it is the same everywhere, and in every cell where it is not.
+    # In the notes if all cells have the same number of trials, else in every cell.
     trials = {(cell.n, cell.of) for cell in planned}
-    alike = len(trials) == 1 and planned[0].complete
-    rows: list[Sequence[Cell | str] | Group] = []
+    in_cells = len(trials) != 1 or not planned[0].complete
+    rows: list[Sequence[report.Cell | str] | report.Group] = []
     for dataset in dict.fromkeys(name for name, _ in table.columns):
-        rows.append(Group(dataset))
+        rows.append(report.Group(dataset))
         for i, (name, setting) in enumerate(table.columns):
             if name == dataset:
-                rows.append([setting, *(_cell(cells[i], not alike) for _, cells in table.rows)])
-    notes = [f"({planned[0].n} of {planned[0].of}) in every cell."] if alike else []
-    return Grid(
-        [Column("setting"), *(Column(label) for label, _ in table.rows)],
+                rows.append([setting, *(_cell(cells[i], in_cells) for _, cells in table.rows)])
+    notes = [f"({planned[0].n} of {planned[0].of}) in every cell."] if not in_cells else []
+    return report.Grid(
+        [report.Column("setting"), *(report.Column(label) for label, _ in table.rows)],
         rows,
         table.title,
         [*notes, table.caption],
     )
 
 
-def _cell(cell: results.Cell, say_trials: bool) -> Cell:
+def _cell(cell: results.Cell, say_trials: bool) -> report.Cell:
     if not cell.of:
-        return Cell("not planned", mark="missing")
+        return report.Cell("not planned", mark="missing")
     details = [f"({cell.n} of {cell.of})"] if say_trials else []
     if cell.failed:
         details.append(f"† {_count(cell.failed, 'run')} failed")
     if cell.paper is not None:
-        details.append(f"paper {_figure(*cell.paper)}")
+        details.append(f"paper {_shown(*cell.paper)}")
     if not cell.n:
-        return Cell("no trial", "\n".join(details), "missing")
-    return Cell(_figure(cell.mean, cell.std), "\n".join(details), _MARKS[cell.differs])
+        return report.Cell("no trial", "\n".join(details), "missing")
+    return report.Cell(_shown(cell.mean, cell.std), "\n".join(details), _MARKS[cell.differs])
 
 
-def _differences(tables: Sequence[results.Table], agreement: results.Agreement) -> Section:
+def _differences(tables: Sequence[results.Table], agreement: results.Agreement) -> report.Section:
     title = "Where we differ"
     if not agreement.run:
-        return Section(title, [])
+        return report.Section(title, [])
     if not agreement.differing:
-        return Section(title, [Text(["Nowhere: all cells that were run agree with the paper."])])
+        return report.Section(
+            title, [report.Text(["Nowhere: all cells that were run agree with the paper."])]
+        )
     titles = {table.name: table.title for table in tables}
     rows = [
         [
@@ -151,27 +141,27 @@ def _differences(tables: Sequence[results.Table], agreement: results.Agreement) 
             each.setting,
             f"{each.mean:.1f}",
             f"{each.n} of {each.of}",
-            _figure(*each.paper),
+            _shown(*each.paper),
             f"{each.mean - each.paper[0]:+.1f}".replace("-", "−"),
         ]
         for each in agreement.differing
     ]
-    words = [Column(name, words=True) for name in ("table", "row", "data set", "setting")]
-    numbers = [Column(name) for name in ("ours", "trials", "paper", "difference")]
-    return Section(title, [Grid([*words, *numbers], rows)])
+    words = [report.Column(name, words=True) for name in ("table", "row", "data set", "setting")]
+    numbers = [report.Column(name) for name in ("ours", "trials", "paper", "difference")]
+    return report.Section(title, [report.Grid([*words, *numbers], rows)])
 
 
-def _cost(entries: Sequence[Entry], plan: Plan, planned: Mapping[str, int]) -> Section:
+def _cost(entries: Sequence[Entry], plan: Plan, planned: Mapping[str, int]) -> report.Section:
     rows = []
     for base, number in planned.items():
-        own = [entry for entry in entries if entry.config["base"] == base]
-        rows.append([base, *_spent(own, number)])
+        of_base = [entry for entry in entries if entry.config["base"] == base]
+        rows.append([base, *_spent(of_base, number)])
     shared, naive = sum(planned.values()), count_naive(plan.parts)
     if len(rows) > 1:
         rows.append(["all", *_spent(entries, shared)])
     names = ("recorded", "planned", "failed", "time", "time of a run")
-    grid = Grid(
-        [Column("base"), *(Column(name) for name in names)],
+    grid = report.Grid(
+        [report.Column("base"), *(report.Column(name) for name in names)],
         rows,
         notes=["A run’s time is its share of its job’s; times of all workers are added up."],
     )
@@ -180,7 +170,7 @@ def _cost(entries: Sequence[Entry], plan: Plan, planned: Mapping[str, int]) -> S
         f"{_count(naive, 'training')}. Rows that differ only in how they are decoded or chosen "
         f"share theirs, so that {shared:,} are enough: {1 - shared / naive:.0%} fewer."
     )
-    return Section("Cost", [grid, Text([words])])
+    return report.Section("Cost", [grid, report.Text([words])])
 
 
 def _spent(entries: Sequence[Entry], planned: int) -> list[str]:
@@ -189,30 +179,30 @@ def _spent(entries: Sequence[Entry], planned: int) -> list[str]:
     return [*counts, _duration(entries), each]
 
 
-def _failures(entries: Sequence[Entry]) -> Section:
+def _failures(entries: Sequence[Entry]) -> report.Section:
     failed = [entry for entry in entries if entry.cause is not None]
     if not failed:
-        return Section("Failures", [Text(["None."])])
-    columns = [Column("run", words=True), Column("cause", words=True)]
+        return report.Section("Failures", [report.Text(["None."])])
+    columns = [report.Column("run", words=True), report.Column("cause", words=True)]
     rows = [(_what(entry), entry.cause or "") for entry in failed]
-    # One error may have ended thousands of runs.
+    # One error may have ended thousands of runs: its traceback is shown once.
     tracebacks = Counter((entry.cause, entry.traceback) for entry in failed if entry.traceback)
-    codes: list[Block] = [
-        Code(f"{cause} ({_count(number, 'run')})", text or "")
+    codes: list[report.Block] = [
+        report.Code(f"{cause} ({_count(number, 'run')})", text or "")
         for (cause, text), number in tracebacks.items()
     ]
-    return Section("Failures", [Grid(columns, rows), *codes])
+    return report.Section("Failures", [report.Grid(columns, rows), *codes])
 
 
-def _what(entry: Entry) -> Cell:
+def _what(entry: Entry) -> report.Cell:
     names = [entry.config[name] for name in ("base", "method", "dataset", "setting")]
     detail = f"trial {entry.config['trial']}"
     if "learning_rate" in entry.config:
         detail += f", learning rate {entry.config['learning_rate']}"
-    return Cell(", ".join(names), f"{detail}\nrun {entry.hash[:12]}")
+    return report.Cell(", ".join(names), f"{detail}\nrun {entry.hash[:12]}")
 
 
-def _provenance(entries: Sequence[Entry], plan: Plan, made: str) -> Section:
+def _provenance(entries: Sequence[Entry], plan: Plan, made: str) -> report.Section:
     items = [("plan", plan.name), ("page made", made)]
     finished = sorted(entry.finished for entry in entries if entry.finished)
     if finished:
@@ -222,22 +212,22 @@ def _provenance(entries: Sequence[Entry], plan: Plan, made: str) -> Section:
     items.append(("held out for validation", f"{plan.validation_fraction:.0%} of the rows"))
     versions = Counter(pair for entry in entries for pair in entry.versions.items())
     data = Counter((e.config["dataset"], e.config["data_sha256"]) for e in entries)
-    blocks: list[Block] = [Definitions(items)]
+    blocks: list[report.Block] = [report.Definitions(items)]
     for title, names, counts in (
         ("Versions", ("of", "version"), versions),
         ("Data", ("data set", "sha256"), data),
     ):
-        columns = [*(Column(name, words=True) for name in names), Column("runs")]
+        columns = [*(report.Column(name, words=True) for name in names), report.Column("runs")]
         rows = [[*pair, f"{number:,}"] for pair, number in sorted(counts.items())]
-        blocks += [Grid(columns, rows, title)] if rows else []
-    return Section("Provenance", blocks)
+        blocks += [report.Grid(columns, rows, title)] if rows else []
+    return report.Section("Provenance", blocks)
 
 
 def _failed(entries: Sequence[Entry]) -> int:
     return sum(entry.cause is not None for entry in entries)
 
 
-def _figure(mean: float, std: float) -> str:
+def _shown(mean: float, std: float) -> str:
     return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f} ± {std:.1f}"
 
 
@@ -246,7 +236,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _duration(entries: Sequence[Entry], parts: int = 1) -> str:
-    """Return the time of runs; that of one whose worker died is not known."""
+    """Return the total time of runs; the time of a run whose worker died is unknown."""
     seconds = sum(entry.seconds for entry in entries if not math.isnan(entry.seconds)) / parts
     if seconds < 120:
         return f"{seconds:.1f} s"

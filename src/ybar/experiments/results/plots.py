@@ -1,6 +1,6 @@
 """Figures of a sweep: losses over epochs, accuracy against noise, and agreement with the paper.
 
-Each returns None where nothing has been run that it could draw. All can be read without colour.
+Each function returns None if there is nothing to draw. All figures can be read without colour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...utils import text as text
 from ...utils.checks import shown
 from ...utils.extras import require
 from ...utils.typing import AnyArray
-from ..plan.model import METHODS, Dataset, Facts, Part, Plan, Setting
+from ..plan.model import METHODS, Dataset, Part, Plan, Setting
 from ..runs.ledger import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
@@ -30,11 +30,11 @@ __all__ = ["accuracy_by_noise", "agreement_map", "drawn_from", "loss_curves"]
 Column = tuple[str, str]
 """A data set and a setting."""
 Row = tuple[int, str]
-"""The place of a row in its table, and its label, which another may have too."""
+"""The index of a row in its table, and its label, which need not be unique."""
 Histories = dict[str, list[Entry]]
-"""By method: a run of each trial."""
+"""The runs of each method, one per trial."""
 
-# Okabe and Ito's colours, which the colour-blind tell apart, and as many markers.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, and as many markers.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CURVES = ("cpe-i", "cpe-f", "cpe-t")
@@ -42,17 +42,14 @@ _LOSSES = {"loss": ("training loss", "--"), "scel": ("validation loss (SCEL)", "
 _HALVES = {"linear-clean": "linear", "linear-noisy": "linear"}
 _WHAT = "a figure"
 _MOST_LETTERS = 24
-# Beyond so many points colours no longer change; the numbers do.
+# The colour scale ends here; the numbers do not.
 _MOST_POINTS = 10
 
 
 def loss_curves(
-    entries: Iterable[Entry],
-    plan: Plan,
+    runs: Runs,
     base: str,
     dataset: str,
-    *,
-    facts: Mapping[Dataset, Facts] | None = None,
 ) -> Figure | None:
     """Plot the training and validation loss of CPE-I, CPE-F and CPE-T, a panel for each setting.
 
@@ -61,16 +58,12 @@ def loss_curves(
 
     Parameters
     ----------
-    entries : iterable of Entry
+    runs : Runs
         With their curves.
-    plan : Plan
     base, dataset : str
         Their names in the plan.
-    facts : dict of Facts, optional
-        As for `tables.build`.
     """
-    part, data = _find(plan, base, dataset)
-    runs = Runs(entries, plan, facts)
+    part, data = _find(runs.plan, base, dataset)
     panels = {setting: _histories(runs, part, data, setting) for setting in part.settings}
     if not any(trials for panel in panels.values() for trials in panel.values()):
         return None
@@ -98,17 +91,14 @@ def loss_curves(
     return figure
 
 
-def drawn_from(
-    entries: Iterable[Entry], plan: Plan, *, facts: Mapping[Dataset, Facts] | None = None
-) -> dict[str, dict[str, AnyArray]]:
+def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
     """Return the curves that `loss_curves` draws, by the hash of their run.
 
-    They are a small part of all: with them an export has all that tables and figures are made of.
+    They are a small part of all curves. An export with them is enough for all tables and figures.
     """
-    runs = Runs(entries, plan, facts)
     return {
         entry.hash: {name: entry.curves[name] for name in _LOSSES}
-        for part in plan.parts
+        for part in runs.plan.parts
         for dataset, setting in itertools.product(part.datasets, part.settings)
         for trials in _histories(runs, part, dataset, setting).values()
         for entry in trials
@@ -126,12 +116,12 @@ def _find(plan: Plan, base: str, dataset: str) -> tuple[Part, Dataset]:
 
 
 def _histories(runs: Runs, part: Part, dataset: Dataset, setting: Setting) -> Histories:
-    found = {}
+    histories = {}
     for name in _CURVES:
         if METHODS[name] in part.methods:
             chosen = runs.choose_all(part, METHODS[name], dataset, setting, Rule())
-            found[name] = [c.entry for c in chosen if c.entry.curves.keys() >= _LOSSES.keys()]
-    return found
+            histories[name] = [c.entry for c in chosen if c.entry.curves.keys() >= _LOSSES.keys()]
+    return histories
 
 
 def _draw_losses(ax: Any, histories: Histories) -> None:
@@ -145,7 +135,7 @@ def _draw_losses(ax: Any, histories: Histories) -> None:
         for curve, (_, style) in _LOSSES.items():
             values = np.array([entry.curves[curve] for entry in entries], dtype=np.float64)
             epochs = np.arange(1, values.shape[1] + 1)
-            # CPE-F and CPE-T may lie on one another: their markers take turns.
+            # CPE-F and CPE-T may coincide: their markers alternate.
             step = max(3, len(epochs) // 5)
             look = _look(i) | {"ls": style, "markevery": (i * step // 3, step)}
             mean = values.mean(axis=0)
@@ -158,7 +148,7 @@ def _draw_losses(ax: Any, histories: Histories) -> None:
 
 
 def _trials(histories: Histories, of: int) -> str:
-    """Return how many trials there are, for each method where they differ."""
+    """Return the number of trials, or that of each method if they differ."""
     counts = {METHODS[name].label: len(entries) for name, entries in histories.items()}
     if len(set(counts.values())) == 1:
         return f"{next(iter(counts.values()))}/{of} trials"
@@ -168,8 +158,8 @@ def _trials(histories: Histories, of: int) -> str:
 def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """Plot accuracy against the noise of strong labels: a panel for each base and data set.
 
-    Lines are means over trials with bars of a standard deviation; dashed and faint is the paper.
-    Settings are known by their names, such as strong and noise-0.1.
+    Lines are means over trials, bars one standard deviation; faint dashed lines are the paper's.
+    The noise level of a setting comes from its name, such as strong or noise-0.1.
     """
     groups = {
         name: rows
@@ -202,7 +192,7 @@ def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
 
 
 def _noise(setting: str) -> float | None:
-    """Return the noise of strong labels that a setting's name says, None for other settings."""
+    """Return the noise level that the name of a setting with strong labels has, else None."""
     if setting == "strong":
         return 0.0
     named = re.fullmatch(r"noise-(\d*\.?\d+)", setting)
@@ -223,10 +213,10 @@ def _draw_by_noise(ax: Any, i: int, label: str, cells: Mapping[str, Cell]) -> No
 
 
 def agreement_map(tables: Iterable[Table]) -> Figure | None:
-    """Plot ours minus the paper's, in points, of every cell that the paper has.
+    """Plot our accuracy minus the paper's, in points, for every cell that the paper has.
 
-    A frame is around those that differ beyond the tolerance; italic are those of which not all
-    trials are complete; those not run are empty.
+    Cells that differ beyond the tolerance have a frame, cells without all trials are italic, and
+    cells that were not run are empty.
     """
     rows = [
         (name, label, cells)
@@ -298,7 +288,7 @@ def _changes(names: Sequence[str]) -> list[int]:
 
 
 def _groups(tables: Iterable[Table]) -> dict[str, dict[Row, dict[Column, Cell]]]:
-    """Return the rows of tables; the halves of the paper's linear table are one."""
+    """Return the rows of tables; the two halves of the paper's linear table become one."""
     groups: dict[str, dict[Row, dict[Column, Cell]]] = {}
     for table in tables:
         group = groups.setdefault(_HALVES.get(table.name, table.name), {})
@@ -319,7 +309,7 @@ def _look(i: int) -> dict[str, Any]:
 
 
 def _label(name: str) -> str:
-    """Return a name that matplotlib neither reads as a formula nor leaves out nor cannot draw."""
+    """Return a name without what matplotlib would read as a formula, leave out or not draw."""
     manager = require("matplotlib.font_manager", "report", _WHAT)
     font = manager.get_font(manager.findfont(manager.FontProperties()))
     drawn = "".join(

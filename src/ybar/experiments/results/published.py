@@ -1,4 +1,4 @@
-"""The figures that the paper published, and the protocol under which they may be compared."""
+"""The accuracies that the paper published, and the protocol under which they may be compared."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ import functools
 import importlib.resources
 from dataclasses import replace
 
-from ..plan.model import (
-    Base,
-    Boosting,
-    Dataset,
-    Method,
-    Neighbors,
-    Network,
-    Part,
-    Plan,
-    Setting,
-    training_of,
-)
+from ..plan.jobs import training_of
+from ..plan.model import Base, Boosting, Dataset, Method, Neighbors, Network, Part, Plan, Setting
 
 DATASETS = ("mnist", "fashion-mnist", "kmnist")
 SETTINGS = {
@@ -34,18 +24,18 @@ BASES: dict[str, Base] = {
 }
 VALIDATION_FRACTION = 0.1
 
-Figure = tuple[float, float]
+Accuracy = tuple[float, float]
 """An accuracy and its standard deviation over five trials, in points."""
 
 
 @functools.cache
-def figures() -> dict[tuple[str, str, str, str, str], Figure]:
-    """Return all published figures by table, base, row, data set and setting.
+def accuracies() -> dict[tuple[str, str, str, str, str], Accuracy]:
+    """Return all published accuracies by table, base, row, data set and setting.
 
     Examples
     --------
     >>> from ybar.experiments.results import published
-    >>> published.figures()["main", "mlp", "CPE-F", "kmnist", "strong"]
+    >>> published.accuracies()["main", "mlp", "CPE-F", "kmnist", "strong"]
     (75.3, 2.6)
     """
     file = importlib.resources.files("ybar.experiments.results") / "paper.csv"
@@ -56,7 +46,7 @@ def figures() -> dict[tuple[str, str, str, str, str], Figure]:
     }
 
 
-def figure(
+def accuracy(
     table: str,
     row: str,
     plan: Plan,
@@ -64,11 +54,11 @@ def figure(
     method: Method,
     dataset: Dataset,
     setting: Setting,
-) -> Figure | None:
-    """Return what the paper has for a cell, None where it has nothing or did something else.
+) -> Accuracy | None:
+    """Return the paper's accuracy for a cell; None if it has none, or had another protocol.
 
-    The learning rates are not compared, nor LightGBM's bins, which the paper does not name, nor
-    whether learning rates of trees that cannot win end early.
+    Ignored are the learning rates, LightGBM's bins, which the paper does not name, and whether
+    learning rates of trees that cannot win end early.
     """
     trains_alike = training_of(part, method, setting) == training_of(
         replace(part, uniform_risk=True), method, setting
@@ -85,4 +75,4 @@ def figure(
         or dataset.path is not None
     ):
         return None
-    return figures().get((table, base.name, row, dataset.name, setting.name))
+    return accuracies().get((table, base.name, row, dataset.name, setting.name))

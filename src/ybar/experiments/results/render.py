@@ -1,7 +1,7 @@
 """Tables as text: for a terminal, Markdown, LaTeX and CSV.
 
 A cell reads ``75.3 ± 2.6 (4/5)``: mean, standard deviation, and how many of the planned trials are
-complete; ``–`` where none is. The paper's figure stands beside it, with ``≠`` where they differ.
+complete, or ``–`` if none is. The next column has the paper's accuracy, with ``≠`` if they differ.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...utils import text as text
 from ...utils.extras import require
-from .published import Figure
+from .published import Accuracy
 from .tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _CSV_COLUMNS = (
     *("table", "row", "dataset", "setting", "mean", "std", "n", "of", "paper", "paper_std"),
     *("differs", "failed_runs"),
 )
-# Keeps the paper's figure apart from the next data set's.
+# The width that separates the paper's accuracy from the next data set.
 _ROOM = len("75.3±2.6≠ ")
 # As in the paper: three settings of three data sets side by side, the others below.
 _LATEX_COLUMNS = 9
@@ -41,32 +41,32 @@ def terminal(table: Table) -> rich.table.Table:
     Text = require("rich.text", "cli", "tables for the terminal").Text
     box = require("rich.box", "cli", "tables for the terminal")
     grid = _Grid.of(table)
-    found = tables.Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
-    found.add_column("")
+    rows = tables.Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    rows.add_column("")
     for dataset in grid.datasets:
-        found.add_column(Text(text.plain(dataset)))
+        rows.add_column(Text(text.plain(dataset)))
         if grid.compared:
-            found.add_column(Text("paper", style="dim"))
+            rows.add_column(Text("paper", style="dim"))
     for setting in grid.settings:
-        found.add_row(Text(text.plain(setting), style="bold"))
+        rows.add_row(Text(text.plain(setting), style="bold"))
         for label, cells in grid.lines([setting]):
             line = [Text(text.plain(label))]
             for cell in cells:
                 line.append(Text(_ours(cell, "±"), style="bold red" if cell.differs else ""))
                 if grid.compared:
                     line.append(Text(_paper(cell, "±", "≠").ljust(_ROOM), style="dim"))
-            found.add_row(*line)
-        found.add_section()
-    # Around it, not of it: a caption of a narrow table would be as narrow.
+            rows.add_row(*line)
+        rows.add_section()
+    # Title and caption are rows of an outer table: rich would make them as narrow as the table.
     whole: rich.table.Table = tables.Table.grid()
     whole.add_row(Text(text.plain(table.title), style="bold"))
-    whole.add_row(found)
+    whole.add_row(rows)
     whole.add_row(Text(text.plain(table.caption), style="dim"))
     return whole
 
 
 def markdown(table: Table) -> str:
-    """Return a table with its title and caption: a line for each setting and row."""
+    """Return a table with its title and caption, a line for each setting and row."""
     grid = _Grid.of(table)
     header = ["setting", ""]
     for dataset in grid.datasets:
@@ -130,7 +130,7 @@ def _latex_line(label: str, cells: Iterable[Cell], show: Callable[[Cell], str]) 
 
 
 def to_csv(tables: Iterable[Table]) -> str:
-    """Return tables in long form, a line for each cell; what there is not is left empty."""
+    """Return tables in long form, a line for each cell; missing values are empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)
@@ -151,23 +151,23 @@ def _number(value: float) -> str:
 def _ours(cell: Cell, between: str = " ± ") -> str:
     if not cell.of:
         return ""
-    figure = _figure((cell.mean, cell.std), between) if cell.n else "–"
-    return f"{figure} ({cell.n}/{cell.of}{'†' if cell.failed else ''})"
+    shown = _shown((cell.mean, cell.std), between) if cell.n else "–"
+    return f"{shown} ({cell.n}/{cell.of}{'†' if cell.failed else ''})"
 
 
 def _paper(cell: Cell, between: str = " ± ", mark: str = " ≠") -> str:
     if cell.paper is None:
         return ""
-    return _figure(cell.paper, between) + (mark if cell.differs else "")
+    return _shown(cell.paper, between) + (mark if cell.differs else "")
 
 
-def _figure(figure: Figure, between: str) -> str:
-    accuracy, std = figure
-    return f"{accuracy:.1f}" if math.isnan(std) else f"{accuracy:.1f}{between}{std:.1f}"
+def _shown(accuracy: Accuracy, between: str) -> str:
+    mean, std = accuracy
+    return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}{between}{std:.1f}"
 
 
 class _Grid(NamedTuple):
-    """A table by the data sets and settings that its columns come from."""
+    """The cells of a table by data set and setting."""
 
     rows: list[tuple[str, dict[tuple[str, str], Cell]]]
     datasets: list[str]
@@ -184,7 +184,7 @@ class _Grid(NamedTuple):
         )
 
     def lines(self, settings: Sequence[str]) -> Iterator[tuple[str, list[Cell]]]:
-        """Yield the rows under some settings, data set by data set."""
+        """Yield the rows for some settings, data set by data set."""
         columns = [(dataset, setting) for dataset in self.datasets for setting in settings]
         for label, cells in self.rows:
             yield label, [cells.get(column, Cell()) for column in columns]

@@ -1,29 +1,29 @@
-"""The paper's tables from what is in the ledger, each figure beside the published one.
+"""The paper's tables from recorded runs, each cell beside the published one.
 
-`layouts` says which tables there are and what their rows show, `choose` which run of a trial
-counts, `published` what the paper has, and `render` makes text of them.
+`layouts` defines the tables and their rows, `choose` selects the run of a trial that counts,
+`published` has the paper's accuracies, and `render` turns tables into text.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...utils.checks import shown
-from ..plan.model import Dataset, Facts, Plan, Setting
-from ..runs.ledger import Entry
+from ...utils.errors import InputError
+from ..plan.model import Dataset, Setting
 from . import published
 from .choose import EPOCHS, URES, Rule, Runs
 from .layouts import Layout, Row, caption, layouts
 
 __all__ = ["Agreement", "Cell", "Difference", "Table", "agreement", "build"]
 
-# Sums of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
+# Rounding of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
 _ROUNDING = 1e-9
-# Nor whether 90.65 is shown as 90.6 or 90.7: an export has fewer digits than a ledger.
+# Nor whether 90.65 becomes 90.6 or 90.7: an export has fewer digits than a ledger.
 _DIGITS = 9
 
 
@@ -36,18 +36,18 @@ class Cell:
     accuracies : tuple of float
         In percent, one for each trial that is complete.
     of : int
-        How many trials are planned; 0 where the plan does not have the cell.
+        How many trials are planned; 0 if the plan does not have the cell.
     paper : (float, float) or None
-        Accuracy and standard deviation published; None where nothing is, or not for this protocol.
+        The published accuracy and standard deviation; None if there are none for this protocol.
     rates : tuple of float or None
         The learning rate chosen in each trial.
     failed : int
-        How many runs of those trials failed, and could not be chosen.
+        How many runs of those trials failed and could not be chosen.
     """
 
     accuracies: tuple[float, ...] = ()
     of: int = 0
-    paper: published.Figure | None = None
+    paper: published.Accuracy | None = None
     rates: tuple[float | None, ...] = ()
     failed: int = 0
 
@@ -68,14 +68,14 @@ class Cell:
 
     @property
     def complete(self) -> bool:
-        """Whether all planned trials are in."""
+        """Whether all planned trials are complete."""
         return self.n == self.of
 
     @property
     def differs(self) -> bool | None:
         """Whether the mean is off by more than 1 point + two of the paper's standard deviations.
 
-        None where there is nothing to compare.
+        None if there is nothing to compare.
         """
         if self.paper is None or not self.n:
             return None
@@ -91,9 +91,9 @@ class Table:
     ----------
     name : str
         "main", "linear-clean", "linear-noisy", "decoders", "traditional", "validation-cpe-t" or
-        "validation-fwd"; of a base that the paper does not have, the base's.
+        "validation-fwd"; for a base that the paper does not have, the name of the base.
     caption : str
-        What was chosen and how, and what the mark means.
+        How the numbers were chosen, and what the marks mean.
     columns : tuple of (data set, setting)
     rows : tuple of (label, cells)
     """
@@ -112,41 +112,35 @@ class Table:
 
 
 def build(
-    entries: Iterable[Entry],
-    plan: Plan,
+    runs: Runs,
     *,
     epoch: str = "last",
     ure: str = "given",
-    facts: Mapping[Dataset, Facts] | None = None,
 ) -> list[Table]:
-    """Return the tables of a plan, filled as far as the runs are in the ledger.
+    """Return the tables of a plan, filled as far as its runs are recorded.
 
     Parameters
     ----------
-    entries : iterable of Entry
-        In any order; those of other plans do not count.
-    plan : Plan
+    runs : Runs
     epoch : {"last", "best"}
         Whether the last epoch counts, or the one with the lowest validation loss.
     ure : {"given", "uniform"}
-        The transition matrix under which URE chooses, where it does.
-    facts : dict of Facts, optional
-        Which data the plan means; without them, those that the entries were run on.
+        The transition matrix for methods that URE chooses.
 
     Returns
     -------
     list of Table
-        A trial counts once all its learning rates have come to an end; a run that failed is not
-        chosen, and a trial of which all failed does not count.
+        A trial counts once the runs of all its learning rates have ended. A run that failed is not
+        chosen, and a trial whose runs all failed does not count.
     """
     for name, value, allowed in (("epoch", epoch, EPOCHS), ("ure", ure, URES)):
         if value not in allowed:
-            raise ValueError(
+            raise InputError(
                 f"{name} must be {' or '.join(map(repr, allowed))}; got {shown(value)}"
             )
-    runs, rule = Runs(entries, plan, facts), Rule(epoch, ure)
+    rule = Rule(epoch, ure)
     tables: dict[str, Table] = {}
-    for layout in layouts(plan):
+    for layout in layouts(runs.plan):
         table = _table(layout, runs, rule)
         if table.columns:
             name = table.name
@@ -188,7 +182,7 @@ def _cell(
     chosen = runs.choose_all(part, method, dataset, setting, rule)
     paper = None
     if row.name is not None:
-        paper = published.figure(source, row.name, runs.plan, part, method, dataset, setting)
+        paper = published.accuracy(source, row.name, runs.plan, part, method, dataset, setting)
     return Cell(
         tuple(c.accuracy for c in chosen),
         part.trials,
@@ -208,24 +202,24 @@ class Difference(NamedTuple):
     mean: float
     n: int
     of: int
-    paper: published.Figure
+    paper: published.Accuracy
 
 
 class Agreement(NamedTuple):
-    """How many cells that the paper has were run, all their trials complete, and agree with it.
+    """How many of the paper's cells were run, are complete, and agree with the paper.
 
     Attributes
     ----------
     published : int
-        Cells beside which a published figure stands.
+        Cells that have a published accuracy.
     run : int
-        Those with at least one trial.
+        Of these, cells with at least one trial.
     complete : int
-        Those with all of them.
+        Cells with all trials.
     agree : int
-        Those run that do not differ.
+        Cells that were run and do not differ.
     differing : tuple of Difference
-        The others, the largest difference first.
+        Cells that were run and differ, the largest difference first.
     """
 
     published: int
@@ -236,13 +230,14 @@ class Agreement(NamedTuple):
 
 
 def agreement(tables: Iterable[Table]) -> Agreement:
-    """Return how far tables agree with the paper.
+    """Return how many cells agree with the paper.
 
     Examples
     --------
-    >>> from ybar.experiments.plan import reading as plan_file
+    >>> from ybar.experiments.plan import reading
     >>> from ybar.experiments.results import tables
-    >>> tables.agreement(tables.build([], plan_file.read("paper")))
+    >>> from ybar.experiments.results.choose import Runs
+    >>> tables.agreement(tables.build(Runs([], reading.read("paper"))))
     Agreement(published=468, run=0, complete=0, agree=0, differing=())
     """
     compared, differing = [], []

@@ -1,4 +1,4 @@
-"""How long jobs will take: from what the ledger has seen, else from what they compute."""
+"""How long jobs will take: from recorded runs, or else from the size of the computation."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..plan.model import Boosting, Dataset, Facts, Job, Network, config
+from ..plan.jobs import Job, config
+from ..plan.model import Boosting, Dataset, Facts, Network
 from .ledger import Entry
 
-# Of one core of the machines that ybar is built on; see results/benchmarks.md.
-_PRODUCTS_A_SECOND = 60e9
-_SECONDS_A_LOGIT = 6e-8
-_SECONDS_A_DISTANCE = 4e-9
-_SECONDS_A_BINNED_VALUE = 1.4e-6
-_SECONDS_A_BATCH = 3e-4
-_SECONDS_A_ROW_OF_A_MODULE = 2.5e-4
+# Measured on one core of the machines that ybar is built on; see results/benchmarks.md.
+_PRODUCTS_PER_SECOND = 60e9
+_SECONDS_PER_LOGIT = 6e-8
+_SECONDS_PER_DISTANCE = 4e-9
+_SECONDS_PER_BINNED_VALUE = 1.4e-6
+_SECONDS_PER_BATCH = 3e-4
+_SECONDS_PER_ROW_OF_A_MODULE = 2.5e-4
 
 Cost = Callable[[Job], float]
 
 
-def cost(entries: Iterable[Entry], facts: Mapping[Dataset, Facts]) -> Cost:
-    """Return a function that gives the seconds a job will take on one core, roughly.
+def cost_of_jobs(entries: Iterable[Entry], facts: Mapping[Dataset, Facts]) -> Cost:
+    """Return a function from a job to the seconds that it will take on one core, roughly.
 
     Parameters
     ----------
     entries : iterable of Entry
-        Runs that have been: of the same base and data they are what to expect.
+        Recorded runs: those of the same base and data are the best prediction.
     facts : mapping of Dataset to Facts
     """
     seen: dict[tuple[str, str], list[float]] = collections.defaultdict(list)
     for entry in entries:
-        if entry.cause is None and entry.seconds > 0:  # not every export knows
+        if entry.cause is None and entry.seconds > 0:  # not every export has them
             seen[_key(entry.config)].append(entry.seconds)
 
     def seconds(job: Job) -> float:
@@ -51,15 +52,15 @@ def _key(configuration: Mapping[str, Any]) -> tuple[str, str]:
 
 def _computed(job: Job, facts: Facts) -> float:
     base, rows, n_classes = job.base, facts.n_rows, facts.n_classes
-    if isinstance(base, Network) and base.module is not None:  # who knows
-        return len(job.trainings) * base.epochs * rows * _SECONDS_A_ROW_OF_A_MODULE
+    if isinstance(base, Network) and base.module is not None:  # a guess
+        return len(job.trainings) * base.epochs * rows * _SECONDS_PER_ROW_OF_A_MODULE
     if isinstance(base, Network):
         sizes = [facts.n_features, *base.hidden_layer_sizes, n_classes]
         layers = [a * b for a, b in itertools.pairwise(sizes)]
         products = 2 * rows * (2.3 * layers[0] + 3.3 * sum(layers[1:]))
-        an_epoch = products / _PRODUCTS_A_SECOND + rows * sum(sizes[1:]) * _SECONDS_A_LOGIT / 2
-        an_epoch += rows / base.batch_size * _SECONDS_A_BATCH
-        return len(job.trainings) * base.epochs * an_epoch
+        per_epoch = products / _PRODUCTS_PER_SECOND + rows * sum(sizes[1:]) * _SECONDS_PER_LOGIT / 2
+        per_epoch += rows / base.batch_size * _SECONDS_PER_BATCH
+        return len(job.trainings) * base.epochs * per_epoch
     if isinstance(base, Boosting):
-        return rows * facts.n_features * n_classes * _SECONDS_A_BINNED_VALUE
-    return rows * rows * (base.n_components or facts.n_features) * _SECONDS_A_DISTANCE / 40
+        return rows * facts.n_features * n_classes * _SECONDS_PER_BINNED_VALUE
+    return rows * rows * (base.n_components or facts.n_features) * _SECONDS_PER_DISTANCE / 40

@@ -1,8 +1,8 @@
-"""The ledger: what came of every run, in one SQLite file that survives anything.
+"""The ledger: the outcome of every run, in one SQLite file.
 
-A run is written once and whole, in one transaction. While a sweep works on runs it claims them;
-the claims of a sweep that died, however it died, are worth nothing: they count only while the
-sweep holds the lock on a file of its own, which the system takes from the dead.
+A run is written once and whole, in one transaction, so that a process that is killed leaves no
+half-written run. A sweep claims the runs that it works on. Its claims count only while it holds the
+lock on a file (see `locks`): the claims of a sweep that died are void.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import io
 import json
 import os
 import sqlite3
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +21,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ...utils.checks import shown
+from ...utils.errors import InputError
 from ...utils.files import as_path, target_file
 from ...utils.typing import AnyArray
-from ..plan import model as plan
+from ..plan.jobs import hash_of, seed_of
+from . import locks
 
 _VERSION = 1
 _APPLICATION = 0x79626172  # "ybar", in the header of the file
@@ -64,33 +65,33 @@ class LedgerError(OSError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A run that is in the ledger.
+    """A recorded run.
 
     Attributes
     ----------
     hash : str
-        Of the configuration: the run's name.
+        The name of the run: the hash of its configuration.
     config : dict
-        All that the outcome depends on, see `plan.config`.
+        All that the outcome depends on, see `plan.jobs.config`.
     cause, traceback : str or None
-        Why it failed; None where it did not.
-    figures : dict of float
-        What tables are made from, see `run.figures`.
+        Why the run failed; None if it did not.
+    scores : dict of float
+        What tables are built from, such as ``last.accuracy_l1``; see `networks.scores`.
     curves : dict of ndarray
-        Numbers of each epoch; empty where they were not asked for.
+        The values of each epoch; empty if they were not asked for.
     seconds : float
-        Its share of the time of the job.
+        The run's share of the time of its job.
     finished : str
-        When, as an ISO date in UTC.
+        When the run ended, as an ISO date in UTC.
     versions : dict of str
-        Of ybar, Python and the libraries.
+        The versions of ybar, Python and the libraries.
     """
 
     hash: str
     config: dict[str, Any]
     cause: str | None = None
     traceback: str | None = None
-    figures: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
     curves: dict[str, AnyArray] = field(default_factory=dict)
     seconds: float = 0.0
     finished: str = ""
@@ -98,20 +99,20 @@ class Entry:
 
 
 class Claimed(NamedTuple):
-    """Runs that are not recorded yet: this sweep's to do, and those another is at."""
+    """Runs that are not recorded yet: those of this sweep, and those of other sweeps."""
 
     mine: list[str]
     theirs: list[str]
 
 
 class Ledger:
-    """Open the ledger at a path, making it where there is none.
+    """The ledger at a path, which is created if it does not exist.
 
     Parameters
     ----------
     path : path
     write : bool
-        Whether it is to be written to: a ledger that cannot be is refused at once.
+        Whether to open it for writing: if that is impossible, an error is raised at once.
 
     Examples
     --------
@@ -136,7 +137,7 @@ class Ledger:
             self._connection = self._open(write)
 
     def _open(self, write: bool) -> sqlite3.Connection:
-        # Also to read, it is opened to be written: what a killed writer left is put right then.
+        # For reading too it is opened for writing: SQLite then repairs what a killed writer left.
         mode = "rwc" if write else "rw" if os.access(self.path, os.W_OK) else "ro"
         name = f"{self.path.resolve().as_uri()}?mode={mode}"
         if not write and self.path.stat().st_size == 0:
@@ -171,7 +172,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say in one line what is wrong with the file."""
+        """Turn SQLite's errors into one line that says what is wrong with the file."""
         try:
             yield
         except sqlite3.Error as error:
@@ -184,8 +185,9 @@ class Ledger:
                 "locked": f"another process has held it for {_PATIENCE:.0f} s. Try again later",
                 "I/O": "the disk failed or is full. Make room and run the same command again",
             }
-            said = next((text for mark, text in reasons.items() if mark in str(error)), str(error))
-            raise LedgerError(f"ledger {self.path} cannot be used: {said}") from error
+            message = str(error)
+            reason = next((text for mark, text in reasons.items() if mark in message), message)
+            raise LedgerError(f"ledger {self.path} cannot be used: {reason}") from error
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -211,7 +213,7 @@ class Ledger:
         if self._lock is not None:
             with contextlib.suppress(LedgerError), self._transaction() as connection:
                 connection.execute("DELETE FROM claim WHERE owner = ?", (self.owner,))
-            self._folder(self.owner).unlink(missing_ok=True)
+            self._lock_file(self.owner).unlink(missing_ok=True)
             self._lock.close()
             self._lock = None
         self._connection.close()
@@ -223,7 +225,7 @@ class Ledger:
             return {name: bool(well) for name, well in rows}
 
     def entries(self, *, curves: bool = False) -> list[Entry]:
-        """Return all runs, in an order that depends on nothing else."""
+        """Return all runs, in an order that does not depend on when they were recorded."""
         columns = "hash, config, cause, traceback, figures, seconds, finished, versions, "
         columns += "curves" if curves else "x''"
         with self._errors():
@@ -234,8 +236,8 @@ class Ledger:
     def record(self, entries: Sequence[Entry], *, replace: bool = False) -> int:
         """Write runs, all or none, and return how many were new.
 
-        A run that is there stays as it is, but where `replace` is true and it had failed, or has
-        fewer curves than the other.
+        A run that is recorded already stays as it is, unless `replace` is true and it failed or has
+        fewer curves.
         """
         rows = [_row(entry) for entry in entries]
         marks = ", ".join("?" * len(_COLUMNS))
@@ -252,13 +254,13 @@ class Ledger:
         return new
 
     def _is_less(self, entry: Entry) -> bool:
-        """Tell whether what is there of a run failed, or has fewer curves than the entry."""
+        """Return whether the recorded run failed, or has fewer curves than the entry."""
         query = "SELECT cause IS NOT NULL, curves FROM run WHERE hash = ?"
-        found = self._connection.execute(query, (entry.hash,)).fetchone()
-        return bool(found and (found[0] or len(unpack(found[1])) < len(entry.curves)))
+        row = self._connection.execute(query, (entry.hash,)).fetchone()
+        return bool(row and (row[0] or len(unpack(row[1])) < len(entry.curves)))
 
     def forget_failed(self, names: Iterable[str]) -> int:
-        """Take out those of the runs that failed, so that they are run again."""
+        """Delete those of the runs that failed, so that they are run again."""
         with self._transaction() as connection:
             before = connection.total_changes
             connection.executemany(
@@ -267,18 +269,17 @@ class Ledger:
             return connection.total_changes - before
 
     def claim(self, names: Sequence[str]) -> Claimed:
-        """Claim those of the runs that are neither recorded nor another sweep's.
+        """Claim those of the runs that are neither recorded nor claimed by another sweep.
 
-        All sweeps of one machine see one another's claims; on a file system without locks, or a
-        system without `fcntl`, there are none, and a run may be done twice but is recorded once.
+        Without locks (see `locks`) two sweeps may run the same run, but it is recorded once.
         """
         self._hold_lock()
         with self._transaction() as connection:
-            taken = dict(connection.execute("SELECT hash, owner FROM claim").fetchall())
-            dead = {owner for owner in set(taken.values()) if not self._lives(owner)}
+            owners = dict(connection.execute("SELECT hash, owner FROM claim").fetchall())
+            dead = {owner for owner in set(owners.values()) if not self._is_alive(owner)}
             for owner in dead:
                 connection.execute("DELETE FROM claim WHERE owner = ?", (owner,))
-            held = {name for name, owner in taken.items() if owner not in dead | {self.owner}}
+            held = {name for name, owner in owners.items() if owner not in dead | {self.owner}}
             query = "SELECT 1 FROM run WHERE hash = ?"
             left = [n for n in names if connection.execute(query, (n,)).fetchone() is None]
             mine = [name for name in left if name not in held]
@@ -287,68 +288,33 @@ class Ledger:
             )
         return Claimed(mine, [name for name in left if name in held])
 
-    def _folder(self, owner: str) -> Path:
+    def _lock_file(self, owner: str) -> Path:
         return self.path.resolve().parent / owner
 
     def _hold_lock(self) -> None:
         if self._lock is None:
             try:
-                self._lock = self._folder(self.owner).open("wb")
+                self._lock = locks.hold(self._lock_file(self.owner))
             except OSError as error:
                 raise LedgerError(
                     f"ledger must lie in a folder that can be written to; {self.path.parent} "
                     f"cannot ({error.strerror})"
                 ) from error
-            _lock(self._lock)
-            self._clear_up()
+            locks.delete_free(self.path.resolve().parent, f"{self.path.name}.")
 
-    def _clear_up(self) -> None:
-        """Take away the locks of the dead; one just made may not be held yet."""
-        start, now = f"{self.path.name}.", time.time()
-        for file in self._folder("").iterdir():
-            if file.name.startswith(start) and file.suffix == ".lock":
-                with contextlib.suppress(OSError):
-                    if now - file.stat().st_mtime > _PATIENCE:
-                        self._lives(file.name)
-
-    def _lives(self, owner: str) -> bool:
-        """Tell whether the sweep that made a claim still holds its lock."""
-        if owner == self.owner:
-            return True
-        file = self._folder(owner)
-        try:
-            with file.open("rb+") as opened:
-                if not _lock(opened):
-                    return True
-                file.unlink(missing_ok=True)
-        except FileNotFoundError:
-            pass
-        return False
-
-
-def _lock(file: io.IOBase) -> bool:
-    """Take the lock on an open file unless another has it; it ends with the file or the process."""
-    try:
-        import fcntl
-    except ImportError:  # not a POSIX system
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+    def _is_alive(self, owner: str) -> bool:
+        """Return whether the sweep that made a claim still runs."""
+        return owner == self.owner or locks.is_held(self._lock_file(owner))
 
 
 def _row(entry: Entry) -> tuple[Any, ...]:
     config = entry.config
-    if plan.hash_of(config) != entry.hash:
-        raise ValueError(
+    if hash_of(config) != entry.hash:
+        raise InputError(
             f"a run's hash must be that of its configuration; got {shown(entry.hash)} for "
             f"{shown(config)}"
         )
-    seed = plan.seed_of(config["dataset"], config["setting"], config["trial"])
+    seed = seed_of(config["dataset"], config["setting"], config["trial"])
     return (
         entry.hash,
         config["dataset"],
@@ -363,7 +329,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         json.dumps(entry.versions, sort_keys=True),
         entry.cause,
         entry.traceback,
-        json.dumps(entry.figures, sort_keys=True),
+        json.dumps(entry.scores, sort_keys=True),
         pack(entry.curves),
         entry.seconds,
         entry.finished,
@@ -371,13 +337,13 @@ def _row(entry: Entry) -> tuple[Any, ...]:
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    name, config, cause, traceback, figures, seconds, finished, versions, curves = row
+    name, config, cause, traceback, scores, seconds, finished, versions, curves = row
     return Entry(
         name,
         json.loads(config),
         cause,
         traceback,
-        json.loads(figures),
+        json.loads(scores),
         unpack(curves),
         float("nan") if seconds is None else seconds,
         finished,

@@ -12,15 +12,17 @@ from ... import transition
 from ...neural import methods
 from ...utils.extras import require
 from ...utils.typing import AnyArray, FloatArray, IntArray
-from ..plan.model import Job, Network, Training, find_function
-from .outcome import Outcome, Tell, Trial
+from ..plan.functions import find_function
+from ..plan.jobs import Job, Training
+from ..plan.model import Network
+from .outcome import Outcome, Progress, Trial
 
 if TYPE_CHECKING:
     from ...neural.evaluate import Outputs
     from ...neural.population import Data, Measure, Record
 
 
-def networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
+def networks(job: Job, data: Bunch, trial: Trial, progress: Progress) -> list[Outcome]:
     """Return the outcome of each training, with the values of every epoch."""
     require("torch", "torch", "a plan with networks")
     # These import torch.
@@ -30,7 +32,7 @@ def networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
     base = job.base
     assert isinstance(base, Network)  # noqa: S101
     T, y_comp = labels_of(job, data, trial)
-    build = None if base.module is None else find_function(base.module, job.module_sha256)
+    build = None if base.module is None else find_function(base.module, job.module_code)
     chosen = [method_of(training, len(T)) for training in job.trainings]
     decoders = [decoders_of(method) for method in chosen]
     records = fitting.fit_runs(
@@ -49,7 +51,7 @@ def networks(job: Job, data: Bunch, trial: Trial, tell: Tell) -> list[Outcome]:
         population.Selection("last"),
         order_seed=job.trial,
         mask_seed=job.trial,
-        report=_progress(len(chosen), base.epochs, tell),
+        report=_report(len(chosen), base.epochs, progress),
     )
     return [
         _outcome(training, record) for training, record in zip(job.trainings, records, strict=True)
@@ -71,7 +73,7 @@ def method_of(training: Training, n_classes: int) -> methods.Method:
     """Return the method that a training minimises."""
     if training.loss is not None:
         return methods.Method(
-            find_function(training.loss, training.source),
+            find_function(training.loss, training.code),
             estimates=training.estimates,  # type: ignore[arg-type]
             decoder=training.decoder,
         )
@@ -134,7 +136,7 @@ def _by_decoder(
     return measure
 
 
-def _progress(n_runs: int, epochs: int, tell: Tell) -> Callable[[Record], Any]:
+def _report(n_runs: int, epochs: int, progress: Progress) -> Callable[[Record], Any]:
     """Return a report of the share of all epochs that are done, once per epoch."""
     done = [0] * n_runs
 
@@ -142,7 +144,7 @@ def _progress(n_runs: int, epochs: int, tell: Tell) -> Callable[[Record], Any]:
         news = record.n_epochs > max(done)
         done[record.index] = epochs if record.done else record.n_epochs
         if news:
-            tell(sum(done) / (epochs * n_runs))
+            progress(sum(done) / (epochs * n_runs))
 
     return report
 
@@ -156,11 +158,11 @@ def _outcome(training: Training, record: Record) -> Outcome:
         epoch, batch = record.failed
         outcome.cause = f"the loss was not finite at epoch {epoch}, batch {batch}"
     else:
-        outcome.figures = figures(curves, record.comparable_from)
+        outcome.scores = scores(curves, record.comparable_from)
     return outcome
 
 
-def figures(curves: dict[str, AnyArray], comparable_from: int = 1) -> dict[str, float]:
+def scores(curves: dict[str, AnyArray], comparable_from: int = 1) -> dict[str, float]:
     """Return all values at the last epoch, and at the lowest of each validation loss.
 
     Their names are ``last.<curve>`` and ``best-<criterion>.<curve>``, such as

@@ -1,4 +1,4 @@
-"""What a job is about, and what came of each of its runs."""
+"""The trial that a job's runs share, and the outcome of each run."""
 
 from __future__ import annotations
 
@@ -8,42 +8,40 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...utils.typing import AnyArray, FloatArray, IntArray
-from ..plan.model import (
-    Training,
-)
+from ..plan.jobs import Training
 
-Tell = Callable[[float], Any]
+Progress = Callable[[float], Any]
 
 
 @dataclass
 class Outcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes
     ----------
     cause : str or None
-        Why it failed, in a line; None where it did not.
+        Why the run failed, in one line; None if it did not.
     curves : dict of ndarray
-        Numbers of each epoch (or of each candidate of a path).
-    figures : dict of float
-        What tables are made from, see `figures`.
+        The values of each epoch (or of each candidate of a search path).
+    scores : dict of float
+        What tables are built from, such as ``last.accuracy_l1``; see `networks.scores`.
     seconds : float
-        Its share of the time of the job.
+        The run's share of the time of its job.
     versions : dict of str
-        Of ybar, Python and the libraries that it ran with.
+        The versions of ybar, Python and the libraries.
     """
 
     training: Training
     cause: str | None = None
     traceback: str | None = None
     curves: dict[str, AnyArray] = field(default_factory=dict)
-    figures: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
     seconds: float = math.nan
     versions: dict[str, str] = field(default_factory=dict)
 
 
 class Trial(NamedTuple):
-    """What all methods of a trial see: T, the labels drawn, the rows to train and validate on."""
+    """What all methods of a trial share: T, the drawn labels, the rows to train and validate on."""
 
     T: FloatArray
     y_comp: IntArray

@@ -8,18 +8,15 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ... import decode
-from ..plan.model import (
-    Boosting,
-    Job,
-    Neighbors,
-)
-from .outcome import Outcome, Tell, Trial
+from ...classifiers.boosting import CPEBoostingClassifierCV
+from ...classifiers.neighbors import CPEKNeighborsClassifierCV
+from ..plan.jobs import Job
+from ..plan.model import Boosting, Neighbors
+from .outcome import Outcome, Progress, Trial
 
 
-def neighbors(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
-    """Return what came of CPE-KNN: k chosen by SCEL."""
-    from ...classifiers.neighbors import CPEKNeighborsClassifierCV
-
+def neighbors(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Outcome]:
+    """Return the outcome of CPE-KNN, k chosen by SCEL."""
     base = job.base
     assert isinstance(base, Neighbors)  # noqa: S101
     clf = CPEKNeighborsClassifierCV(
@@ -31,10 +28,8 @@ def neighbors(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
     return [_of_path(job, data, trial, clf, ["n_neighbors"])]
 
 
-def boosting(job: Job, data: Bunch, trial: Trial, _: Tell) -> list[Outcome]:
-    """Return what came of CPE-GBDT: learning rate and rounds chosen by SCEL."""
-    from ...classifiers.boosting import CPEBoostingClassifierCV
-
+def boosting(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Outcome]:
+    """Return the outcome of CPE-GBDT, learning rate and rounds chosen by SCEL."""
     base = job.base
     assert isinstance(base, Boosting)  # noqa: S101
     clf = CPEBoostingClassifierCV(
@@ -64,13 +59,13 @@ def _shared(job: Job, data: Bunch, trial: Trial) -> dict[str, Any]:
 
 
 def _of_path(job: Job, data: Bunch, trial: Trial, clf: Any, names: list[str]) -> Outcome:
-    """Return the path by SCEL, and what the chosen model makes of the test data."""
+    """Return the losses of all candidates, and the test accuracies of the chosen one."""
     curves = {name: np.asarray(clf.cv_results_[f"param_{name}"]) for name in names}
     curves |= {name: np.asarray(clf.cv_results_[name]) for name in ("scel", "scel_std_error")}
-    found = {f"last.{name}": float(clf.best_params_[name]) for name in names}
-    found["last.scel"] = -float(clf.best_score_)
+    scores = {f"last.{name}": float(clf.best_params_[name]) for name in names}
+    scores["last.scel"] = -float(clf.best_score_)
     q = clf.predict_complementary_proba(data.X_test)
     for decoder in ("l1", "max", "likelihood"):
         right = decode.decode(q, trial.T, decoder) == data.y_test
-        found[f"last.accuracy_{decoder}"] = 100 * float(np.mean(right))
-    return Outcome(job.trainings[0], curves=curves, figures=found)
+        scores[f"last.accuracy_{decoder}"] = 100 * float(np.mean(right))
+    return Outcome(job.trainings[0], curves=curves, scores=scores)

@@ -1,7 +1,7 @@
-"""Ledgers from one place to another: export to CSV and Parquet, merge back.
+"""Move runs between ledgers: export to CSV and Parquet, merge back.
 
-A CSV has only those curves that it is told to have, the ones that figures are drawn from; all else
-is there: tables can be made from it, and it can be merged. Parquet has all.
+A CSV has only the curves that its caller selects, such as those that figures are drawn from, and
+everything else: tables can be built from it, and it can be merged. Parquet has all curves.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,14 +19,15 @@ import numpy as np
 
 from ...utils import text as text
 from ...utils.checks import shown
+from ...utils.errors import InputError
 from ...utils.extras import require
 from ...utils.files import as_path, target_file, write_whole
 from ...utils.typing import AnyArray
-from ..plan import model as plan
+from ..plan import jobs as plan_jobs
 from .ledger import Entry, Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")
-# What every configuration has, see `plan.config`.
+# What every configuration has, see `plan.jobs.config`.
 _CONFIGURED: dict[str, Any] = {
     **dict.fromkeys(
         ("dataset", "data_sha256", "setting", "base", "kind", "method", "assumed"), str
@@ -42,11 +43,11 @@ _DIGITS_OF_CURVES = 5
 _CURVE = "curve."
 
 Curves = Mapping[str, Mapping[str, AnyArray]]
-"""By hash: some curves of a run, by their names."""
+"""Some curves of runs, by hash and name."""
 
 
 class Merged(NamedTuple):
-    """What a merge came to."""
+    """How many runs a merge added, and how many were in the ledger before."""
 
     new: int
     known: int
@@ -62,27 +63,31 @@ def export(
     entries : sequence of Entry
     path : path
     curves : mapping, optional
-        What a CSV is to have of curves, such as `figures.drawn_from`.
+        The curves that a CSV has, such as `plots.drawn_from`.
     """
     target = check_target(path)
-    as_csv = target.suffix == ".csv"
-    write_whole(target, _csv(entries, curves or {}).encode() if as_csv else _parquet(entries))
+    if target.suffix == ".csv":
+        content = _csv(_columns(entries, curves or {}))
+    else:
+        content = _parquet(_columns(entries, {entry.hash: entry.curves for entry in entries}))
+    write_whole(target, content)
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """Return the path of an export, or refuse what cannot be one before anything is run."""
+    """Return the path of an export, or raise an error before anything is run."""
     target = target_file(path, "export")
     if target.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"export must end in .csv or .parquet; got {shown(target.name)}")
+        raise InputError(f"export must end in .csv or .parquet; got {shown(target.name)}")
     if target.suffix == ".parquet":
         require("pyarrow", "data", "an export to Parquet")
     return target
 
 
 def merge(ledger: Ledger, path: str | os.PathLike[str]) -> Merged:
-    """Take the runs of another ledger, or of an export, into this one.
+    """Add the runs of another ledger, or of an export, to this one.
 
-    Those that are here stay as they are; a run that failed here gives way to one that did not.
+    Runs that are here stay as they are; but a run that failed here, or has fewer curves here, is
+    replaced by one that did not fail.
     """
     entries = read(path)
     new = ledger.record(entries, replace=True)
@@ -107,51 +112,73 @@ def _checked(source: Path, entries: list[Entry]) -> list[Entry]:
         if not _is_proper(entry):
             raise LedgerError(
                 f"{source} is not a ledger that ybar wrote: run {shown(entry.hash)} has no proper "
-                "configuration or figures. Nothing was taken from it"
+                "configuration or scores. Nothing was merged"
             )
-        if plan.hash_of(entry.config) != entry.hash:
+        if plan_jobs.hash_of(entry.config) != entry.hash:
             raise LedgerError(
                 f"{source} has been changed: run {shown(entry.hash)} is not what its "
-                "configuration says. Nothing was taken from it"
+                "configuration says. Nothing was merged"
             )
     return entries
 
 
 def _is_proper(entry: Entry) -> bool:
-    config, figures, versions = entry.config, entry.figures, entry.versions
+    config, scores, versions = entry.config, entry.scores, entry.versions
     return (
-        all(isinstance(each, dict) for each in (config, figures, versions))
+        all(isinstance(each, dict) for each in (config, scores, versions))
         and all(isinstance(config.get(name), kind) for name, kind in _CONFIGURED.items())
         and isinstance(config.get("learning_rate", 0.0), (int, float))
-        and all(isinstance(value, (int, float)) for value in figures.values())
+        and all(isinstance(value, (int, float)) for value in scores.values())
         and all(isinstance(value, str) for value in versions.values())
     )
 
 
-def _csv(entries: Sequence[Entry], curves: Curves) -> str:
-    figures = sorted({name for entry in entries for name in entry.figures})
-    drawn = sorted({name for own in curves.values() for name in own})
+def _columns(entries: Sequence[Entry], curves: Curves) -> dict[str, list[Any]]:
+    """Return what an export holds, by column: a value for each run, None if it has none."""
+    scores = sorted({name for entry in entries for name in entry.scores})
+    drawn = sorted({name for of_run in curves.values() for name in of_run})
+    return {
+        "hash": [e.hash for e in entries],
+        **{name: [e.config.get(name) for e in entries] for name in _NAMES},
+        "cause": [e.cause for e in entries],
+        "seconds": [e.seconds for e in entries],
+        "finished": [e.finished for e in entries],
+        **{name: [e.scores.get(name) for e in entries] for name in scores},
+        "config": [_json(e.config) for e in entries],
+        "versions": [_json(e.versions) for e in entries],
+        "traceback": [e.traceback for e in entries],
+        **{_CURVE + name: [curves.get(e.hash, {}).get(name) for e in entries] for name in drawn},
+    }
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    """Return the run of a row; None is a missing value."""
+    numbers = {n: v for n, v in row.items() if "." in n and v is not None}
+    return Entry(
+        row["hash"],
+        json.loads(row["config"]),
+        row["cause"],
+        row["traceback"],
+        {name: value for name, value in numbers.items() if not name.startswith(_CURVE)},
+        {n.removeprefix(_CURVE): v for n, v in numbers.items() if n.startswith(_CURVE)},
+        row["seconds"],
+        row["finished"] or "",
+        json.loads(row["versions"]),
+    )
+
+
+def _csv(columns: dict[str, list[Any]]) -> bytes:
+    seconds = [round(value, 2) for value in columns["seconds"]]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    own = ["hash", *_NAMES, "cause", "seconds", "finished", *map(_cell, figures)]
-    writer.writerow([*own, "config", "versions", "traceback", *(_CURVE + name for name in drawn)])
-    for entry in entries:
-        names = [_cell(entry.config.get(name)) for name in _NAMES]
-        writer.writerow(
-            [
-                entry.hash,
-                *names,
-                _cell(entry.cause),
-                _cell(round(entry.seconds, 2)),
-                _cell(entry.finished),
-                *(_cell(entry.figures.get(name)) for name in figures),
-                json.dumps(entry.config, sort_keys=True, separators=(",", ":")),
-                json.dumps(entry.versions, sort_keys=True, separators=(",", ":")),
-                _cell(entry.traceback),
-                *(_numbers(curves.get(entry.hash, {}).get(name, ())) for name in drawn),
-            ]
-        )
-    return buffer.getvalue()
+    writer.writerow(map(_cell, columns))
+    for row in zip(*(columns | {"seconds": seconds}).values(), strict=True):
+        writer.writerow(map(_cell, row))
+    return buffer.getvalue().encode()
 
 
 def _cell(value: Any) -> str:
@@ -159,13 +186,11 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.{_DIGITS}g}"
-    if not isinstance(value, str):
+    if isinstance(value, str):
+        return text.spreadsheet(value.replace("\r", "\\r"))  # csv would not quote it
+    if isinstance(value, int):
         return str(value)
-    return text.spreadsheet(value.replace("\r", "\\r"))  # csv would not quote it
-
-
-def _numbers(curve: Iterable[float]) -> str:
-    return " ".join(f"{value:.{_DIGITS_OF_CURVES}g}" for value in curve)
+    return " ".join(f"{each:.{_DIGITS_OF_CURVES}g}" for each in value)
 
 
 def _read_csv(source: Path) -> list[Entry]:
@@ -173,54 +198,35 @@ def _read_csv(source: Path) -> list[Entry]:
     try:
         with source.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file, strict=True))
-        return [_of_cells(row) for row in rows]
+        return [_entry(_of_cells(row)) for row in rows]
     except (csv.Error, KeyError, ValueError, TypeError, UnicodeDecodeError) as error:
         raise LedgerError(f"{source} is not an export of a ledger: {error}") from error
 
 
-def _of_cells(row: dict[str, str]) -> Entry:
-    filled = {name: cell for name, cell in row.items() if "." in name and cell}
-    curves = {n.removeprefix(_CURVE): c for n, c in filled.items() if n.startswith(_CURVE)}
-    return Entry(
-        row["hash"],
-        json.loads(row["config"]),
-        text.from_spreadsheet(row["cause"]) or None,
-        text.from_spreadsheet(row["traceback"]) or None,
-        {
-            text.from_spreadsheet(name): float(cell)
-            for name, cell in filled.items()
-            if not name.startswith(_CURVE)
-        },
-        {name: np.array(cell.split(), np.float64) for name, cell in curves.items()},
-        float(row["seconds"] or math.nan),
-        text.from_spreadsheet(row["finished"]),
-        json.loads(row["versions"]),
-    )
+def _of_cells(row: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for cell_name, cell in row.items():
+        name = text.from_spreadsheet(cell_name)
+        if name.startswith(_CURVE):
+            values[name] = np.array(cell.split(), np.float64) if cell else None
+        elif "." in name:
+            values[name] = float(cell) if cell else None
+        else:
+            values[name] = text.from_spreadsheet(cell) or None
+    return values | {"seconds": float(row["seconds"] or math.nan)}
 
 
-def _parquet(entries: Sequence[Entry]) -> bytes:
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
     pyarrow = require("pyarrow", "data", "an export to Parquet")
     parquet = require("pyarrow.parquet", "data", "an export to Parquet")
-    figures = sorted({name for entry in entries for name in entry.figures})
-    curves = sorted({name for entry in entries for name in entry.curves})
-    columns: dict[str, Any] = {
-        "hash": pyarrow.array([e.hash for e in entries], pyarrow.string()),
-        **{name: pyarrow.array([e.config.get(name) for e in entries]) for name in _NAMES},
-        "cause": pyarrow.array([e.cause for e in entries], pyarrow.string()),
-        "traceback": pyarrow.array([e.traceback for e in entries], pyarrow.string()),
-        "seconds": pyarrow.array([e.seconds for e in entries], pyarrow.float64()),
-        "finished": pyarrow.array([e.finished for e in entries], pyarrow.string()),
-        "config": pyarrow.array([json.dumps(e.config, sort_keys=True) for e in entries]),
-        "versions": pyarrow.array([json.dumps(e.versions, sort_keys=True) for e in entries]),
+    types = {
+        **dict.fromkeys(("cause", "traceback"), pyarrow.string()),
+        **{name: pyarrow.float64() for name in columns if "." in name},
+        **{n: pyarrow.list_(pyarrow.float32()) for n in columns if n.startswith(_CURVE)},
     }
-    for name in figures:
-        values = [e.figures.get(name) for e in entries]
-        columns[name] = pyarrow.array(values, pyarrow.float64())
-    for name in curves:
-        lists = [e.curves.get(name) for e in entries]
-        columns[_CURVE + name] = pyarrow.array(lists, pyarrow.list_(pyarrow.float32()))
+    arrays = {name: pyarrow.array(v, types.get(name)) for name, v in columns.items()}
     buffer = io.BytesIO()
-    parquet.write_table(pyarrow.table(columns), buffer, compression="zstd")
+    parquet.write_table(pyarrow.table(arrays), buffer, compression="zstd")
     return buffer.getvalue()
 
 
@@ -228,23 +234,6 @@ def _read_parquet(source: Path) -> list[Entry]:
     pyarrow = require("pyarrow", "data", "a merge of Parquet")
     parquet = require("pyarrow.parquet", "data", "a merge of Parquet")
     try:
-        rows = parquet.read_table(source).to_pylist()
-        return [_of_columns(row) for row in rows]
+        return [_entry(row) for row in parquet.read_table(source).to_pylist()]
     except (pyarrow.ArrowException, KeyError, ValueError, TypeError, OSError) as error:
         raise LedgerError(f"{source} is not an export of a ledger: {error}") from error
-
-
-def _of_columns(row: dict[str, Any]) -> Entry:
-    curves = {n.removeprefix(_CURVE): v for n, v in row.items() if n.startswith(_CURVE)}
-    figures = {n: v for n, v in row.items() if "." in n and not n.startswith(_CURVE)}
-    return Entry(
-        row["hash"],
-        json.loads(row["config"]),
-        row["cause"],
-        row["traceback"],
-        {name: value for name, value in figures.items() if value is not None},
-        {name: value for name, value in curves.items() if value is not None},
-        row["seconds"],
-        row["finished"],
-        json.loads(row["versions"]),
-    )

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from ybar import metrics
 from ybar.experiments.plan import reading as plan_file
-from ybar.experiments.plan.model import Plan, trainings
+from ybar.experiments.plan.jobs import trainings
+from ybar.experiments.plan.model import Plan
 from ybar.experiments.results import published
 from ybar.experiments.runs import transfer
 from ybar.experiments.runs.ledger import Entry
@@ -94,17 +95,17 @@ def of_ledger(entry: Entry) -> Iterator[Candidate]:
     T; `cpe-i` and `cpe-t` have only that of q. Trees, which have neither that of p T nor URE, are
     left out.
     """
-    config, figures = entry.config, entry.figures
+    config, scores = entry.config, entry.scores
     name, base = config["method"], config["base"]
     if config["kind"] != "network" or entry.cause is not None:
         return
     own = "l1" if name == "cpe-i" else "max"
     for epoch in EPOCHS:
-        scel = figures.get(f"{epoch}.scel", math.nan)
+        scel = scores.get(f"{epoch}.scel", math.nan)
         if math.isnan(scel):
             continue
         places = {"l1": f"{epoch}.{{}}_l1", "p": f"{epoch}.{{}}_{own}"}
-        if places["l1"].format("accuracy") not in figures:
+        if places["l1"].format("accuracy") not in scores:
             places["l1"] = places["p"]
         rate = f" {config['learning_rate']:g}" if config.get("learning_rate") else ""
         yield Candidate(
@@ -114,8 +115,8 @@ def of_ledger(entry: Entry) -> Iterator[Candidate]:
             epoch,
             scel,
             scel,
-            {d: figures.get(p.format("ure"), math.nan) for d, p in places.items()},
-            {d: figures[p.format("accuracy")] for d, p in places.items()},
+            {d: scores.get(p.format("ure"), math.nan) for d, p in places.items()},
+            {d: scores[p.format("accuracy")] for d, p in places.items()},
         )
 
 

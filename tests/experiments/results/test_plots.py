@@ -16,6 +16,7 @@ from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.model import METHODS, Dataset, Network, Setting
 from ybar.experiments.results import plots as figures
 from ybar.experiments.results import tables
+from ybar.experiments.results.choose import Runs
 from ybar.experiments.results.tables import Cell, Table
 
 
@@ -33,13 +34,13 @@ def entries(plan):
 
 @pytest.fixture(scope="module")
 def built(plan, entries):
-    return tables.build(entries, plan)
+    return tables.build(Runs(entries, plan))
 
 
 @pytest.fixture(scope="module")
 def paper():
     paper = plan_file.read("paper")
-    return tables.build(made_up(paper), paper)
+    return tables.build(Runs(made_up(paper), paper))
 
 
 def drawn(figure):
@@ -69,7 +70,7 @@ def entries_where(entries, **names):
 
 
 def test_loss_curves_are_means_of_the_runs_that_scel_chose(plan, entries):
-    figure = drawn(figures.loss_curves(entries, plan, "mlp", "mnist"))
+    figure = drawn(figures.loss_curves(Runs(entries, plan), "mlp", "mnist"))
     assert len(figure.axes) == 6
     for ax, setting in zip(figure.axes, plan.parts[0].settings, strict=True):
         assert ax.get_title() == f"{setting.name} (3/3 trials)"
@@ -93,7 +94,7 @@ def test_loss_curves_are_means_of_the_runs_that_scel_chose(plan, entries):
 
 
 def test_loss_curves_differ_without_colour(plan, entries):
-    ax = figures.loss_curves(entries, plan, "mlp", "kmnist").axes[0]
+    ax = figures.loss_curves(Runs(entries, plan), "mlp", "kmnist").axes[0]
     looks = {(line.get_linestyle(), line.get_marker()) for line in ax.lines}
     assert len(looks) == len(ax.lines) == 6
     starts = {line.get_markevery()[0] for line in ax.lines}
@@ -108,7 +109,7 @@ def test_loss_curves_say_how_many_trials_there_are(plan, entries):
         and not (e.config["method"] == "cpe-i" and e.config["trial"] > 0)
         and not (e.config["setting"] == "strong" and e.config["trial"] > 0)
     ]
-    figure = drawn(figures.loss_curves(some, plan, "mlp", "mnist"))
+    figure = drawn(figures.loss_curves(Runs(some, plan), "mlp", "mnist"))
     titles = [ax.get_title() for ax in figure.axes[:3]]
     assert titles == [
         "uniform (CPE-I 1, CPE-F 3, CPE-T 3 of 3)",
@@ -129,14 +130,14 @@ def test_loss_curves_say_how_many_trials_there_are(plan, entries):
 )
 def test_what_is_not_in_the_plan_is_refused(plan, base, dataset, text):
     with pytest.raises(ValueError, match=text):
-        figures.loss_curves([], plan, base, dataset)
+        figures.loss_curves(Runs([], plan), base, dataset)
 
 
 @pytest.mark.parametrize("n_settings", [1, 2, 4])
 def test_any_number_of_settings_has_its_panels(plan, entries, n_settings):
     (part,) = plan.parts
     fewer = replace(plan, parts=(replace(part, settings=part.settings[:n_settings]),))
-    figure = drawn(figures.loss_curves(entries, fewer, "mlp", "mnist"))
+    figure = drawn(figures.loss_curves(Runs(entries, fewer), "mlp", "mnist"))
     assert len(figure.axes) == n_settings
     assert sum(ax.get_xlabel() == "epoch" for ax in figure.axes) == min(3, n_settings)
 
@@ -178,7 +179,7 @@ def test_the_halves_of_the_linear_table_are_one_row_of_panels(paper):
 
 def test_levels_that_were_not_run_are_left_out(plan, entries):
     some = [e for e in entries if e.config["setting"] != "noise-0.2"]
-    figure = drawn(figures.accuracy_by_noise(tables.build(some, plan)))
+    figure = drawn(figures.accuracy_by_noise(tables.build(Runs(some, plan))))
     line = figure.axes[0].containers[0].lines[0]
     assert list(line.get_xdata()) == [0, 0.1, 0.5]
 
@@ -229,10 +230,10 @@ def test_the_map_frames_what_differs_and_leaves_empty_what_was_not_run():
 
 
 def test_nothing_run_is_nothing_to_draw(plan, entries):
-    nothing = tables.build([], plan)
-    assert figures.loss_curves([], plan, "mlp", "mnist") is None
+    nothing = tables.build(Runs([], plan))
+    assert figures.loss_curves(Runs([], plan), "mlp", "mnist") is None
     without = [replace(e, curves={}) for e in entries]
-    assert figures.loss_curves(without, plan, "mlp", "mnist") is None
+    assert figures.loss_curves(Runs(without, plan), "mlp", "mnist") is None
     for draw in (figures.accuracy_by_noise, figures.agreement_map):
         assert draw([]) is None
         assert draw(nothing) is None
@@ -240,7 +241,7 @@ def test_nothing_run_is_nothing_to_draw(plan, entries):
 
 def test_without_noise_there_is_nothing_to_draw_against_it(plan, entries):
     clean = [e for e in entries if not e.config["noise"]]
-    assert figures.accuracy_by_noise(tables.build(clean, plan)) is None
+    assert figures.accuracy_by_noise(tables.build(Runs(clean, plan))) is None
 
 
 def test_global_settings_stay_and_pyplot_is_not_used(plan, entries, built):
@@ -250,7 +251,7 @@ def test_global_settings_stay_and_pyplot_is_not_used(plan, entries, built):
     pyplot.close("all")
     before = mpl.rcParams.copy()
     for figure in (
-        figures.loss_curves(entries, plan, "mlp", "mnist"),
+        figures.loss_curves(Runs(entries, plan), "mlp", "mnist"),
         figures.accuracy_by_noise(built),
         figures.agreement_map(built),
     ):
@@ -283,7 +284,7 @@ def test_hostile_plans_have_their_curves_drawn(name):
         settings=(Setting(name, "uniform"),),
         methods=(METHODS["cpe-f"],),
     )
-    drawn(figures.loss_curves(made_up(plan), plan, name, name))
+    drawn(figures.loss_curves(Runs(made_up(plan), plan), name, name))
 
 
 def test_missing_matplotlib_is_named_with_its_pip_line(monkeypatch, built):

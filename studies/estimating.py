@@ -8,7 +8,7 @@ CPE-KNN (its choice by SCEL was 220 to 250 here); those of training images leave
 itself. Writes ``results/estimating.csv``, one line for each estimate, and a table of it; what is
 in the file is not run again.
 
-    python benchmarks/estimating.py
+    python studies/estimating.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draw the picture of README: digits with what they are not, and what a network makes of others.
 
-python benchmarks/picture.py
+python studies/picture.py
 """
 
 from __future__ import annotations

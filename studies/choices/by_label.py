@@ -1,4 +1,7 @@
-"""URE-GA with the risk split by complementary label instead of ordinary class."""
+"""URE-GA with the risk split by complementary label instead of ordinary class.
+
+Runs are named by the ``version`` of a loss: raise it when the loss computes something else.
+"""
 
 import torch
 from torch import Tensor
@@ -20,6 +23,9 @@ def gradient_ascent(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     return torch.where(ascend, -row * chosen, row)
 
 
+gradient_ascent.version = 1
+
+
 def gradient_ascent_counted(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     """Return URE-GA with a factor that the code of its authors has, uniform T being assumed.
 
@@ -34,3 +40,6 @@ def gradient_ascent_counted(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Te
     negative = parts.detach().mean(-2, keepdim=True) < 0
     ascend = negative.any(-1, keepdim=True)
     return (parts * torch.where(ascend, -counts * negative, 1.0)).sum(-1)
+
+
+gradient_ascent_counted.version = 1

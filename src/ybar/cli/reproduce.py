@@ -20,8 +20,8 @@ class Epochs(StrEnum):
 @app.command(
     epilog=examples(
         "ybar reproduce digits                    a small plan, a minute",
-        "ybar reproduce --dry-run                 what all of the paper takes",
-        "ybar reproduce --base knn --trial 0      a part of it",
+        "ybar reproduce --dry-run                 how long the whole paper takes",
+        "ybar reproduce --base knn --trial 0      a part of the paper",
         "ybar reproduce my.toml --dask tcp://scheduler:8786",
         "ybar reproduce --no-run --merge other.sqlite --export runs.csv",
     )
@@ -42,60 +42,57 @@ def reproduce(
         typer.Option(help="Folder for tables, figures and the page.  [default: PLAN-results]"),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Processes.  [default: all cores]")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Local workers.  [default: one per core]"),
     ] = None,
     dask: Annotated[
         str | None,
-        typer.Option(help="Run on this Dask scheduler (tcp://…), or on one started here: local."),
+        typer.Option(help="Run on this Dask scheduler (tcp://…) in place of this machine."),
     ] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="Only these data sets.")] = None,
     setting: Annotated[list[str] | None, typer.Option(help="Only these settings.")] = None,
     base: Annotated[list[str] | None, typer.Option(help="Only these bases.")] = None,
     trial: Annotated[list[int] | None, typer.Option(help="Only these trials, from 0.")] = None,
-    epoch: Annotated[Epochs, typer.Option(help="Which epoch the tables take.")] = Epochs.last,
+    epoch: Annotated[Epochs, typer.Option(help="Which epoch the tables show.")] = Epochs.last,
     merge: Annotated[
         list[Path] | None,
-        typer.Option(help="First take in the runs of another ledger (.sqlite, .csv, .parquet)."),
+        typer.Option(help="First add the runs of another ledger (.sqlite, .csv, .parquet)."),
     ] = None,
     export: Annotated[
         list[Path] | None,
         typer.Option(help="Then write all runs to this file (.csv, or .parquet with all curves)."),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run again what has failed.")
+        bool, typer.Option("--retry-failed", help="Run the runs that failed again.")
     ] = False,
     no_run: Annotated[
-        bool, typer.Option("--no-run", help="Run nothing: tables from what there is.")
+        bool, typer.Option("--no-run", help="Run nothing: build the tables from the ledger.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be run, and how long it takes.")
+        bool, typer.Option("--dry-run", help="Print what would be run, and how long it takes.")
     ] = False,
 ) -> None:
     """Run the paper's experiments, or your own plan, and build the tables, figures and a page.
 
-    Runs that are in the ledger are not run again: interrupt it as you like, the same command goes
-    on where it stopped.
+    Runs that are in the ledger are not run again. You can interrupt the command at any time; the
+    same command continues where it stopped.
     """
-    from ..experiments import reproduce as how
-    from ..utils.errors import input_errors
+    from ..experiments import reproduce as experiments  # start-up time
 
-    with input_errors():
-        how.reproduce(
-            plan,
-            how.Options(
-                ledger=ledger,
-                output=output,
-                n_jobs=jobs or os.cpu_count() or 1,
-                dask=dask,
-                datasets=dataset,
-                settings=setting,
-                bases=base,
-                trials=trial,
-                epoch=epoch.value,
-                merge=merge or [],
-                export=export or [],
-                retry_failed=retry_failed,
-                run=not no_run,
-                dry_run=dry_run,
-            ),
-        )
+    experiments.reproduce(
+        plan,
+        ledger=ledger,
+        output=output,
+        n_jobs=jobs or os.cpu_count() or 1,
+        dask=dask,
+        datasets=dataset,
+        settings=setting,
+        bases=base,
+        trials=trial,
+        epoch=epoch.value,
+        merge=merge or [],
+        export=export or [],
+        retry_failed=retry_failed,
+        run=not no_run,
+        dry_run=dry_run,
+    )

@@ -4,7 +4,7 @@ Reads ``results/leaderboard/runs.csv`` (``ybar reproduce leaderboard``) and
 ``results/paper/runs.csv`` (KNN); writes ``results/leaderboard.md``,
 ``results/ablation.md``, ``results/noise.md`` and ``results/trees.md``.
 
-    python benchmarks/leaderboard.py
+    python studies/leaderboard.py
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.results import published
-from ybar.experiments.runs import run
+from ybar.experiments.runs import data as run_data
 
 ROOT = Path(__file__).resolve().parent.parent / "results"
 COLUMNS = list(itertools.product(published.DATASETS, published.SETTINGS))
@@ -36,9 +36,12 @@ def rows(name: str) -> list[Row]:
     if not file.exists():
         return []
     asked = plan_file.read(name)
-    facts = {d: run.PUBLISHED[d.name] for part in asked.parts for d in part.datasets}
+    facts = {d: run_data.PUBLISHED[d.name] for part in asked.parts for d in part.datasets}
     hashes = {
-        each for job in plan.jobs(asked, facts) if job.trial < TRIALS for each in plan.hashes(job)
+        each
+        for job in plan_jobs.jobs(asked, facts)
+        if job.trial < TRIALS
+        for each in plan_jobs.hashes(job)
     }
     with file.open(newline="") as opened:
         found = csv.DictReader(opened)
@@ -49,7 +52,7 @@ def best_published(dataset: str, setting: str) -> tuple[float, str]:
     """Return the paper's best accuracy of any method and base in a column, and whose it is."""
     found = [
         (accuracy, table not in OF, f"{OF.get(table, '')} {row}, {base}".strip())
-        for (table, base, row, *column), (accuracy, _) in published.figures().items()
+        for (table, base, row, *column), (accuracy, _) in published.accuracies().items()
         if column == [dataset, setting]
     ]
     accuracy, _, whose = max(found)
@@ -189,7 +192,7 @@ def trees(ours: list[Row], papers: list[Row]) -> str:
     ]
     gains = []
     for dataset, setting in COLUMNS:
-        paper, _ = published.figures()["traditional", "gbdt", "CPE-GBDT", dataset, setting]
+        paper, _ = published.accuracies()["traditional", "gbdt", "CPE-GBDT", dataset, setting]
         learn_q = cell(of(papers, "gbdt", "cpe", dataset, setting), "last.accuracy_l1")
         learn_p = cell(of(ours, "boosting", "cpe", dataset, setting), "last.accuracy_l1")
         if learn_p is not None:

@@ -6,7 +6,7 @@ knows nothing of. ``cpe-f`` told T as it is given (endless trust), ``cpe-t`` wit
 Writes ``results/trust.csv``, a line a trial as it ends (those in it are not run again), and
 ``results/trust.md``.
 
-    python benchmarks/trust.py
+    python studies/trust.py
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from rich.console import Console
 
 import lines
 from ybar import ComplementaryNetClassifier, transition
-from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.plan.jobs import seed_of
+from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
-from ybar.experiments.runs.run import draw, load
+from ybar.experiments.runs.data import load
+from ybar.experiments.runs.run import draw
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 FILE = RESULTS / "trust.csv"

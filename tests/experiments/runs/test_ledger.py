@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ybar.experiments.plan import model as plan
-from ybar.experiments.plan.model import Dataset, Job, Network, Setting, Training
+from ybar.experiments.plan import jobs as plan_jobs
+from ybar.experiments.plan.jobs import Job, Training
+from ybar.experiments.plan.model import Dataset, Network, Setting
 from ybar.experiments.runs import transfer
 from ybar.experiments.runs.ledger import Entry, Ledger, LedgerError
 
@@ -20,11 +21,11 @@ from ybar.experiments.runs.ledger import Entry, Ledger, LedgerError
 def entry(rate=1e-3, dataset="digits", **changes):
     training = Training("cpe-f", rate)
     job = Job(Dataset(dataset), "0" * 64, Setting("s", "strong"), 0, Network("l"), 0.1, (training,))
-    config = plan.config(job, training)
+    config = plan_jobs.config(job, training)
     made = Entry(
-        plan.hash_of(config),
+        plan_jobs.hash_of(config),
         config,
-        figures={"last.scel": 2.25, "last.accuracy_l1": 75.43},
+        scores={"last.scel": 2.25, "last.accuracy_l1": 75.43},
         curves={"scel": np.array([2.5, np.nan, 2.25])},
         seconds=1.5,
         finished="2026-01-01T00:00:00+00:00",
@@ -41,7 +42,7 @@ def ledger(tmp_path):
 
 def same(a, b, *, curves=True):
     assert replace(a, curves={}, config={}) == replace(b, curves={}, config={})
-    assert plan.hash_of(a.config) == plan.hash_of(b.config)
+    assert plan_jobs.hash_of(a.config) == plan_jobs.hash_of(b.config)
     if curves:
         assert a.curves.keys() == b.curves.keys()
         for name, values in a.curves.items():
@@ -66,7 +67,7 @@ def test_runs_of_a_job_are_written_together_or_not_at_all(ledger):
 
 
 def test_a_failure_gives_way_to_a_success_only_where_asked(ledger):
-    failed, well = entry(cause="it broke", figures={}), entry()
+    failed, well = entry(cause="it broke", scores={}), entry()
     ledger.record([failed])
     assert ledger.record([well]) == 0
     assert ledger.record([well], replace=True) == 1
@@ -265,7 +266,7 @@ def test_a_csv_has_the_curves_it_is_told_to_have_and_more_of_them_may_come(ledge
 
 def test_a_failure_is_never_better_than_a_success(ledger):
     ledger.record([entry(curves={})])
-    assert ledger.record([entry(cause="it broke", figures={})], replace=True) == 0
+    assert ledger.record([entry(cause="it broke", scores={})], replace=True) == 0
     assert ledger.hashes() == {entry().hash: True}
 
 
@@ -273,7 +274,7 @@ def test_a_failure_is_never_better_than_a_success(ledger):
 def test_rows_made_by_hand_are_refused(ledger, tmp_path, config):
     import json
 
-    name = plan.hash_of(json.loads(config))
+    name = plan_jobs.hash_of(json.loads(config))
     row = f"hash,config,versions,cause,traceback,seconds,finished\n{name},"
     text = row + '"' + config.replace('"', '""') + '",{},,,1,x\n'
     (tmp_path / "x.csv").write_text(text)
@@ -290,20 +291,20 @@ def test_rows_made_by_hand_are_refused(ledger, tmp_path, config):
         ("noise", "much"),
         ("transition", 3),
         ("learning_rate", "fast"),
-        ("figures", {"last.scel": "low"}),
+        ("scores", {"last.scel": "low"}),
         ("versions", {"ybar": 1}),
     ],
 )
 def test_runs_that_would_break_later_commands_are_refused(ledger, tmp_path, part, value):
     made = entry()
-    if part in ("figures", "versions"):
+    if part in ("scores", "versions"):
         made = replace(made, **{part: value})
     else:
         config = {**made.config, part: value}
-        made = replace(made, config=config, hash=plan.hash_of(config))
+        made = replace(made, config=config, hash=plan_jobs.hash_of(config))
     with Ledger(tmp_path / "other.sqlite") as other:
         other.record([made])
-    with pytest.raises(LedgerError, match="no proper configuration or figures"):
+    with pytest.raises(LedgerError, match="no proper configuration or scores"):
         transfer.merge(ledger, tmp_path / "other.sqlite")
     assert ledger.hashes() == {}
 
@@ -335,7 +336,7 @@ def test_a_read_only_ledger_is_one_clear_error(ledger):
 def test_what_is_exported_can_be_merged(ledger, tmp_path, suffix):
     made = [
         entry(1e-3),
-        entry(1e-4, cause="=it broke", traceback="a\nb", figures={}, curves={}),
+        entry(1e-4, cause="=it broke", traceback="a\nb", scores={}, curves={}),
         entry(1e-5, dataset="-1+1"),
     ]
     ledger.record(made)
@@ -398,10 +399,10 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path):
 
 
 def test_no_cell_of_what_was_merged_from_a_stranger_is_a_formula(tmp_path):
-    strange = replace(entry(), finished="=HYPERLINK(1)", figures={"=cmd.x": 1.0})
+    strange = replace(entry(), finished="=HYPERLINK(1)", scores={"=cmd.x": 1.0})
     transfer.export([strange], tmp_path / "x.csv")
     with (tmp_path / "x.csv").open(newline="") as file:
         for cells in csv.reader(file):
             assert not [cell for cell in cells if cell.startswith("=")]
     (back,) = transfer.read(tmp_path / "x.csv")
-    assert (back.finished, back.figures) == (strange.finished, strange.figures)
+    assert (back.finished, back.scores) == (strange.finished, strange.scores)

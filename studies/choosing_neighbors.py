@@ -19,8 +19,10 @@ from sklearn.neighbors import NearestNeighbors
 
 from ybar import decode, metrics
 from ybar.classifiers.neighbors import _frequencies
-from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.plan.jobs import seed_of
+from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run
 
 OUTPUT = Path(__file__).resolve().parent.parent / "results" / "choosing_neighbors.csv"
@@ -30,7 +32,7 @@ KEYS = ("dataset", "setting", "trial")
 
 def measure(dataset: str, setting: str, trial: int) -> list[dict[str, str]]:
     """Return the measurements of all k of one trial."""
-    data = run.load(Dataset(dataset))
+    data = run_data.load(Dataset(dataset))
     seed = seed_of(dataset, setting, trial)
     drawn = run.draw(data, published.SETTINGS[setting], seed, published.VALIDATION_FRACTION)
     T, train, y_comp = drawn.T, drawn.training, drawn.y_comp[drawn.held_out]

@@ -4,7 +4,7 @@ Fits KNN and the network as it comes to nine tenths of a trial of the paper's co
 tenth, with its complementary labels, sets the temperature. Writes ``results/calibration.csv``, a
 line a model as it ends (those in it are not run again), and ``results/calibration.md``.
 
-    python benchmarks/calibration.py
+    python studies/calibration.py
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from rich.console import Console
 
 import lines
 from ybar import ComplementaryNetClassifier, CPEKNeighborsClassifierCV, calibration, decode
-from ybar.experiments.plan.model import Dataset, seed_of
+from ybar.experiments.plan.jobs import seed_of
+from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
-from ybar.experiments.runs.run import draw, load
+from ybar.experiments.runs.data import load
+from ybar.experiments.runs.run import draw
 from ybar.utils.distances import pairwise
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"

@@ -1,0 +1,82 @@
+"""Functions that a plan names as ``module:function``, and what identifies their code."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Code(NamedTuple):
+    """What identifies the code of a function in the names of runs.
+
+    Attributes
+    ----------
+    version : int or None
+        The attribute ``version`` of the function, if it has one. Its author raises it when the
+        function computes something else.
+    sha256 : str or None
+        The hash of the file that defines the function, if it has no version.
+    """
+
+    version: int | None = None
+    sha256: str | None = None
+
+
+# The hash of each module's file when it was imported.
+_IMPORTED: dict[str, str] = {}
+
+
+def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]:  # noqa: B008
+    """Return the function that ``module:function`` names, as its file is now.
+
+    A module whose file has changed since its import is imported again.
+
+    Parameters
+    ----------
+    reference : str
+        ``module:function``.
+    expected : Code, optional
+        The code that the run was planned with. Another worker may have different code, which raises
+        ImportError.
+    """
+    module_name, _, name = reference.partition(":")
+    module = importlib.import_module(module_name)
+    sha256 = _sha256_of_file(module.__file__)
+    if _IMPORTED.setdefault(module_name, sha256) != sha256:
+        module, _IMPORTED[module_name] = importlib.reload(module), sha256
+    function = getattr(module, name)
+    if expected != Code() and expected != (actual := _code(function, sha256)):
+        raise ImportError(
+            f"{reference!r} must have the code of the plan, {_described(expected)}; this worker "
+            f"has {_described(actual)}. Install the same module on every worker"
+        )
+    return function  # type: ignore[no-any-return]
+
+
+def identify(reference: str) -> Code:
+    """Return what identifies the code that ``module:function`` names, as its file is now."""
+    module_name = reference.partition(":")[0]
+    module = importlib.import_module(module_name)
+    return _code(find_function(reference), _sha256_of_file(module.__file__))
+
+
+def _code(function: Any, sha256: str) -> Code:
+    version = getattr(function, "version", None)
+    if isinstance(version, int) and not isinstance(version, bool):
+        return Code(version=version)
+    return Code(sha256=sha256)
+
+
+def _described(code: Code) -> str:
+    if code.version is not None:
+        return f"version {code.version}"
+    return f"a file with the sha256 {code.sha256}" if code.sha256 else "a module without a file"
+
+
+def _sha256_of_file(file: str | None) -> str:
+    if file is None:
+        return ""
+    with open(file, "rb") as opened:
+        return hashlib.sha256(opened.read()).hexdigest()

@@ -1,0 +1,251 @@
+"""From a plan to its jobs, and from a run's configuration to its name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from ...neural import methods
+from .functions import Code, identify
+from .model import (
+    KINDS,
+    Base,
+    Dataset,
+    Facts,
+    Method,
+    Network,
+    Part,
+    Plan,
+    Setting,
+)
+
+# Wider matrix products gain nothing from more runs side by side (see `neural.population`).
+_WIDEST_JOB = 512
+_UNKNOWN = Facts("", 0, 0, ("",))
+# Fields that were added after runs had been recorded: at their default they are not part of a name.
+_ADDED_LATER = (
+    *("dropout", "input_dropout", "weight_averaging"),
+    *("module", "true_labels", "told_noise"),
+    *("method", "min_data_in_leaf", "feature_fraction", "bagging_fraction"),
+)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What distinguishes the runs of a job from each other.
+
+    Attributes
+    ----------
+    method : str
+        The method of that name, and the methods that share its training.
+    assumed : {"given", "uniform"}
+        The T that the loss gets: the trial's, or the uniform one.
+    loss : str or None
+        ``module:function`` of a user's loss.
+    source, loss_version
+        The code of `loss`: the sha256 of its file, or the version that the function declares.
+    """
+
+    method: str
+    learning_rate: float | None = None
+    assumed: str = "given"
+    loss: str | None = None
+    source: str | None = None
+    estimates: str = "p"
+    decoder: str = "max"
+    loss_version: int | None = None
+
+    @property
+    def code(self) -> Code:
+        """The code of the loss when the run was planned."""
+        return Code(self.loss_version, self.source)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs that train together: one data set, setting, trial and base.
+
+    `module_sha256` or `module_version` identify the code of the base's module.
+    """
+
+    dataset: Dataset
+    data_sha256: str
+    setting: Setting
+    trial: int
+    base: Base
+    validation_fraction: float
+    trainings: tuple[Training, ...]
+    module_sha256: str | None = None
+    module_version: int | None = None
+
+    @property
+    def module_code(self) -> Code:
+        """The code of the base's module when the job was planned."""
+        return Code(self.module_version, self.module_sha256)
+
+
+def training_of(part: Part, method: Method, setting: Setting) -> Training:
+    """Return the training that a row of a table needs, without the learning rate.
+
+    ``fwd`` and ``cpe-f`` are one training. Under uniform T ``scl-nl`` is the same training too: its
+    loss then differs by a constant.
+    """
+    if method.loss is not None:
+        code = identify(method.loss)
+        return Training(
+            method.name,
+            loss=method.loss,
+            source=code.sha256,
+            estimates=method.estimates,
+            decoder=method.decoder,
+            loss_version=code.version,
+        )
+    base = part.base
+    told_noise = isinstance(base, Network) and base.told_noise and setting.noise > 0
+    uniform = setting.transition == "uniform" and not told_noise
+    if method.name == "fwd" or (uniform and method.name == "scl-nl"):
+        return Training("cpe-f")
+    assumed = part.uniform_risk and _is_risk(method.name) and not uniform
+    return Training(method.name, assumed="uniform" if assumed else "given")
+
+
+def _is_risk(name: str) -> bool:
+    return name in methods.METHODS and methods.METHODS[name].family == "risk"
+
+
+def trainings(part: Part, setting: Setting) -> list[Training]:
+    """Return the distinct trainings of one data set, setting and trial."""
+    needed = dict.fromkeys(training_of(part, method, setting) for method in part.methods)
+    return [replace(t, learning_rate=rate) for t in needed for rate in part.learning_rates]
+
+
+def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
+    """Return all jobs: base by base, trial by trial, so that tables fill evenly.
+
+    Parameters
+    ----------
+    plan : Plan
+    facts : mapping of Dataset to Facts
+        Runs on a data set that is missing here can be counted, but neither named nor run.
+    """
+    return [job for part in plan.parts for job in _jobs_of_part(part, plan, facts)]
+
+
+def _jobs_of_part(part: Part, plan: Plan, facts: Mapping[Dataset, Facts]) -> Iterator[Job]:
+    by_setting = {setting: tuple(trainings(part, setting)) for setting in part.settings}
+    for trial in range(part.trials):
+        for setting, every in by_setting.items():
+            for dataset in part.datasets:
+                known = facts.get(dataset, _UNKNOWN)
+                job = job_of(plan, part, dataset, known.sha256, setting, trial, every)
+                yield from split(job, runs_at_once(part.base, known.n_classes))
+
+
+def job_of(
+    plan: Plan,
+    part: Part,
+    dataset: Dataset,
+    data_sha256: str,
+    setting: Setting,
+    trial: int,
+    trainings: tuple[Training, ...],
+) -> Job:
+    """Return one job of a part."""
+    module = part.base.module if isinstance(part.base, Network) else None
+    code = Code() if module is None else identify(module)
+    return Job(
+        dataset,
+        data_sha256,
+        setting,
+        trial,
+        part.base,
+        plan.validation_fraction,
+        trainings,
+        code.sha256,
+        code.version,
+    )
+
+
+def runs_at_once(base: Base, n_classes: int) -> int:
+    """Return how many runs make one job: as many as fit into one matrix product."""
+    if not isinstance(base, Network) or base.module is not None:
+        return 1
+    return max(1, _WIDEST_JOB // [*base.hidden_layer_sizes, n_classes][0])
+
+
+def split(job: Job, most: int) -> list[Job]:
+    """Return a job in pieces of at most `most` runs."""
+    every = job.trainings
+    return [replace(job, trainings=every[i : i + most]) for i in range(0, len(every), most)]
+
+
+def config(job: Job, training: Training) -> dict[str, Any]:
+    """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
+    kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
+    setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
+    if setting["classes"] is None:
+        del setting["classes"]
+    what = {name: value for name, value in asdict(training).items() if value is not None}
+    if training.loss is None:
+        del what["estimates"], what["decoder"]  # the method's own
+    return {
+        "dataset": job.dataset.name,
+        "data_sha256": job.data_sha256,
+        "setting": job.setting.name,
+        **setting,
+        "trial": job.trial,
+        "validation_fraction": job.validation_fraction,
+        "base": job.base.name,
+        "kind": kind,
+        "how": _config_of_base(job),
+        **what,
+    }
+
+
+def _config_of_base(job: Job) -> dict[str, Any]:
+    defaults = {field.name: field.default for field in fields(job.base)}
+    how = {
+        name: value
+        for name, value in asdict(job.base).items()
+        if name != "name" and (name not in _ADDED_LATER or value != defaults[name])
+    }
+    code = {"module_sha256": job.module_sha256, "module_version": job.module_version}
+    return how | {name: value for name, value in code.items() if value is not None}
+
+
+def hash_of(configuration: Mapping[str, Any]) -> str:
+    """Return the name of a run: the sha256 of its configuration, shortened."""
+    text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
+    """Return the seed from which everything random in a trial is drawn."""
+    return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
+
+
+def hashes(job: Job) -> list[str]:
+    """Return the names of a job's runs."""
+    return [hash_of(config(job, training)) for training in job.trainings]
+
+
+def count_naive(parts: Iterable[Part]) -> int:
+    """Return how many trainings the tables would need if no rows shared a training.
+
+    One per table row and learning rate; for networks also both decoders of CPE-F, and both criteria
+    of CPE-T and Fwd.
+    """
+    total = 0
+    for part in parts:
+        rows = len(part.methods)
+        if isinstance(part.base, Network):
+            names = {method.name for method in part.methods}
+            rows += 2 * ("cpe-f" in names) * bool(part.base.hidden_layer_sizes)
+            rows += 2 * ("cpe-t" in names) + 2 * ("fwd" in names)
+        columns = len(part.datasets) * len(part.settings)
+        total += rows * len(part.learning_rates) * columns * part.trials
+    return total
