@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ybar.experiments.plan import model as planning
-from ybar.experiments.plan.model import METHODS, Dataset, Method, Network, Part, Plan, Setting
+from ybar.experiments.plan import jobs as plan_jobs
+from ybar.experiments.plan.model import (
+    METHODS,
+    Dataset,
+    Facts,
+    Method,
+    Network,
+    Part,
+    Plan,
+    Setting,
+)
 from ybar.experiments.results import page as summary
 from ybar.experiments.results import tables
+from ybar.experiments.results.choose import Runs
 from ybar.experiments.runs.ledger import Entry
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -48,21 +58,19 @@ def plan_of(names, trials=1):
 
 def entries_of(plan, **changes):
     """Return an entry for every run of a plan."""
-    facts = {
-        d: planning.Facts(SHA256, 9, 9, tuple("abc")) for part in plan.parts for d in part.datasets
-    }
+    facts = {d: Facts(SHA256, 9, 9, tuple("abc")) for part in plan.parts for d in part.datasets}
     found = []
-    for job in planning.jobs(plan, facts):
+    for job in plan_jobs.jobs(plan, facts):
         for training in job.trainings:
-            config = planning.config(job, training)
-            figures = {
+            config = plan_jobs.config(job, training)
+            scores = {
                 f"last.{name}": 50.0 + job.trial
                 for name in ("scel", "ure_max", "accuracy_max", "accuracy_l1")
             }
             entry = Entry(
-                planning.hash_of(config),
+                plan_jobs.hash_of(config),
                 config,
-                figures=figures,
+                scores=scores,
                 seconds=60.0,
                 finished=f"2026-01-01T0{job.trial}:00:00+00:00",
                 versions={"ybar": "0.1.0"},
@@ -72,8 +80,8 @@ def entries_of(plan, **changes):
 
 
 def summarise(plan, entries, figures=(), change=lambda table: table):
-    made = [change(table) for table in tables.build(entries, plan)]
-    return summary.page(entries, plan, made, figures, tables.agreement(made), NOW)
+    made = [change(table) for table in tables.build(Runs(entries, plan))]
+    return summary.page(Runs(entries, plan), made, figures, tables.agreement(made), NOW)
 
 
 def with_paper(table):

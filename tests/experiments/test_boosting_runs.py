@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ybar import CPEBoostingClassifierCV
-from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import jobs as plan
 from ybar.experiments.plan import reading as plan_file
+from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run
 
 QUICK = {"learning_rates": [0.1], "n_estimators": [10, 30], "random_state": 0}
@@ -30,7 +31,7 @@ def test_a_plan_runs_it_as_the_classifier_does(digits):
         """
     parsed = plan_file.parse(text)
     dataset = parsed.parts[0].datasets[0]
-    (job,) = plan.jobs(parsed, {dataset: run.facts(dataset)})
+    (job,) = plan.jobs(parsed, {dataset: run_data.facts(dataset)})
     (outcome,) = run.run(job)
     trial = run.draw(digits, job.setting, plan.seed_of("digits", "strong", 0), 0.1)
     clf = CPEBoostingClassifierCV(
@@ -49,7 +50,7 @@ def test_a_plan_runs_it_as_the_classifier_does(digits):
         },
     ).fit(digits.X_train, trial.y_comp)
     right = 100 * np.mean(clf.predict(digits.X_test) == digits.y_test)
-    assert outcome.figures["last.accuracy_max"] == pytest.approx(right)
-    assert outcome.figures["last.accuracy_likelihood"] == pytest.approx(right)
-    assert outcome.figures["last.scel"] == pytest.approx(-clf.best_score_)
+    assert outcome.scores["last.accuracy_max"] == pytest.approx(right)
+    assert outcome.scores["last.accuracy_likelihood"] == pytest.approx(right)
+    assert outcome.scores["last.scel"] == pytest.approx(-clf.best_score_)
     assert right > 60

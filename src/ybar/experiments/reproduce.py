@@ -22,7 +22,7 @@ from .results.choose import Runs
 from .runs import data, transfer
 from .runs.cluster import cluster
 from .runs.cost import Cost, cost_of_jobs
-from .runs.ledger import Entry, Ledger, LedgerError
+from .runs.ledger import Entry, Ledger
 from .runs.sweep import sweep
 
 _SECONDS_TO_START = 5.0
@@ -61,7 +61,7 @@ def reproduce(
     if retry_failed and not run:
         raise InputError("--retry-failed is for runs; with --no-run there are none. Leave one out")
     if not run and not merge and not path.is_file():
-        raise LedgerError(
+        raise InputError(
             f"--no-run needs a ledger that exists; {path} does not. Name it with --ledger"
         )
     facts = _facts(plan, selection, source, download=not dry_run) if run else {}

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pages import Parsed
 from summary_pages import SHA256, SMALL, entries_of, plan_of, summarise, with_paper
 from ybar import report
-from ybar.experiments.plan import model as planning
+from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan.model import Network, Plan, Setting
 from ybar.experiments.results import tables
+from ybar.experiments.results.choose import Runs
 from ybar.report import (
     Cell,
     Code,
@@ -82,7 +83,7 @@ def test_differences_from_the_paper_are_marked_listed_and_counted():
         *[Cell("50.5 ± 0.7", "paper 90.0 ± 1.0", "differs")] * 2,
     ]
     (listed,) = sections(page)["Where we differ"]
-    made = [with_paper(table) for table in tables.build(entries_of(SMALL), SMALL)]
+    made = [with_paper(table) for table in tables.build(Runs(entries_of(SMALL), SMALL))]
     differing = tables.agreement(made).differing
     assert len(listed.rows) == len(differing) > 0
     assert listed.rows[0][-4:] == ["50.5", "2 of 2", "90.0 ± 1.0", "−39.5"]
@@ -110,17 +111,17 @@ def test_the_cost_is_by_base_with_what_sharing_saves():
     entries[0] = replace(entries[0], seconds=math.nan)
     grid, text = sections(summarise(SMALL, entries))["Cost"]
     assert grid.rows == [["flat", "32", "32", "0", "31.0 min", "58.1 s"]]
-    naive = planning.count_naive(SMALL.parts)
+    naive = plan_jobs.count_naive(SMALL.parts)
     assert f"would take {naive} trainings" in text.paragraphs[0]
     assert f"32 are enough: {1 - 32 / naive:.0%} fewer" in text.paragraphs[0]
 
 
 def test_each_failure_is_listed_and_each_traceback_shown_once():
     entries = entries_of(SMALL)
-    died = {"cause": "ValueError: no", "traceback": "run.py:1 in run: raise", "figures": {}}
+    died = {"cause": "ValueError: no", "traceback": "run.py:1 in run: raise", "scores": {}}
     for i in (3, 4):
         entries[i] = replace(entries[i], **died)
-    entries[5] = replace(entries[5], cause="the loss was not finite", figures={})
+    entries[5] = replace(entries[5], cause="the loss was not finite", scores={})
     grid, code = sections(summarise(SMALL, entries))["Failures"]
     assert [cause for _, cause in grid.rows] == [died["cause"]] * 2 + ["the loss was not finite"]
     assert grid.rows[0][0] == Cell(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...report import Page
 from ...report import write as write_page
+from ...utils.errors import input_errors
 from ...utils.extras import require
 from ...utils.files import target_folder, write_whole
 from ...utils.text import file_name, markdown, plain
@@ -38,7 +39,9 @@ def check_folder(folder: Path) -> None:
     """Make the folder, or raise an error before anything is run."""
     for name in ("matplotlib", "jinja2"):
         require(name, "report", "the figures and the page")
-    (target_folder(folder, "--output") / "figures").mkdir(parents=True, exist_ok=True)
+    with input_errors():
+        target = target_folder(folder, "--output")
+    (target / "figures").mkdir(parents=True, exist_ok=True)
 
 
 def write(runs: Runs, folder: Path, *, epoch: str = "last") -> Written:

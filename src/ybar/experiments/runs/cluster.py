@@ -181,7 +181,7 @@ def _start_local(distributed: Any, n: int) -> Any:
                     n_workers=n,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address=":0",
                     memory_limit=None,
                     silence_logs=logging.CRITICAL,
                 )

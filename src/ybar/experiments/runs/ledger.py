@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ...utils.checks import shown
-from ...utils.errors import InputError
+from ...utils.errors import InputError, input_errors
 from ...utils.files import as_path, target_file
 from ...utils.typing import AnyArray
 from ..plan.jobs import hash_of, seed_of
@@ -128,9 +128,10 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str], *, write: bool = True) -> None:
         self.path = as_path(path)
         if write:
-            target_file(self.path, "ledger")
+            with input_errors():
+                target_file(self.path, "ledger")
         elif not self.path.is_file():
-            raise FileNotFoundError(f"ledger must be a file that exists; {self.path} does not")
+            raise InputError(f"ledger must be a file that exists; {self.path} does not")
         self.owner = f"{self.path.name}.{uuid.uuid4().hex[:12]}.lock"
         self._lock: io.IOBase | None = None
         with self._errors():

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...utils import text as text
 from ...utils.checks import shown
-from ...utils.errors import InputError
+from ...utils.errors import InputError, input_errors
 from ...utils.extras import require
 from ...utils.files import as_path, target_file, write_whole
 from ...utils.typing import AnyArray
@@ -75,7 +75,8 @@ def export(
 
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Return the path of an export, or raise an error before anything is run."""
-    target = target_file(path, "export")
+    with input_errors():
+        target = target_file(path, "export")
     if target.suffix not in (".csv", ".parquet"):
         raise InputError(f"export must end in .csv or .parquet; got {shown(target.name)}")
     if target.suffix == ".parquet":
@@ -98,7 +99,7 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
     """Return the runs of a ledger, or of an export of one, each with its hash checked."""
     source = as_path(path)
     if not source.is_file():
-        raise FileNotFoundError(f"ledger must be a file that exists; {source} does not")
+        raise InputError(f"ledger must be a file that exists; {source} does not")
     if source.suffix == ".csv":
         return _checked(source, _read_csv(source))
     if source.suffix == ".parquet":
