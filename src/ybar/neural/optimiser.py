@@ -14,9 +14,9 @@ from torch.optim.adam import adam
 class Adam:
     """Adam on tensors of one learning rate.
 
-    It calls torch's public function. ``torch.optim.Adam`` ends in the same kernel and the same
-    bits, but its first object imports 800 modules (1.3 s), and a step of a small network takes
-    twice as long.
+    It calls the kernel of ``torch.optim.Adam(fused=True)`` directly, with the same bits. Through
+    torch's public function ``adam`` an epoch of 30 linear networks takes 5% longer. The class is
+    slower still, and its first object imports 800 modules (1.3 s).
     """
 
     def __init__(
@@ -31,8 +31,10 @@ class Adam:
             "eps": eps,
             "amsgrad": False,
             "maximize": False,
-            "fused": parameters[0].device.type in ("cpu", "cuda"),
         }
+        # The one private function of torch that is used here; other devices use the public one.
+        fusable = parameters[0].device.type in ("cpu", "cuda")
+        self.fused = getattr(torch, "_fused_adam_", None) if fusable else None
         self.first = [torch.zeros_like(p) for p in parameters]
         self.second = [torch.zeros_like(p) for p in parameters]
         self.steps = [torch.zeros((), device=p.device) for p in parameters]
@@ -47,7 +49,12 @@ class Adam:
             for tensors in (self.parameters, self.first, self.second, self.steps)
         )
         gradients = [p.grad for p in parameters if p.grad is not None]
-        adam(parameters, gradients, first, second, [], steps, **self.settings)
+        if self.fused is None:
+            adam(parameters, gradients, first, second, [], steps, **self.settings)
+        else:
+            for step in steps:
+                step += 1
+            self.fused(parameters, gradients, first, second, [], steps, **self.settings)
 
     def state(self) -> list[Tensor]:
         """Return all tensors that change with the steps."""
