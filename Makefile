@@ -43,6 +43,7 @@ results: .venv/.package
 	$(BIN)/python benchmarks/estimating.py
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python studies/summary.py
 	$(BIN)/python benchmarks/update_readme.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,

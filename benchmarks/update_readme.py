@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = tuple(ROOT / page for page in ("README.md", "docs/reproducing.md", "docs/estimating.md"))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 PLACE = re.compile(r"(<!-- (results/[\w./-]+\.md) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,18 @@ def command_help(command: Any, name: str, parent: Any = None) -> Iterator[str]:
         yield from command_help(child, each, context)
 
 
+def run_example(script: Path) -> None:
+    """Run an example for its picture and output, unless both are newer than the example."""
+    picture, output = (HERE / "_gallery" / f"{script.stem}.{kind}" for kind in ("png", "txt"))
+    if output.exists() and output.stat().st_mtime > script.stat().st_mtime:
+        return
+    picture.parent.mkdir(exist_ok=True)
+    command = [sys.executable, str(script), "--output", str(picture)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+
+    output.write_text(done.stdout, "utf-8")
+
+
 def write(path: Path, text: str) -> None:
     """Write a generated page, unless it already has this text: Sphinx rebuilds what changed."""
     path.parent.mkdir(exist_ok=True)
@@ -119,3 +133,6 @@ commands = command_help(typer.main.get_command(app), "ybar")
 write(HERE / "commands.md", "\n".join(["# All commands\n", *commands]))
 for page, (title, module_name) in API.items():
     write(HERE / "api" / f"{page}.md", api_page(title, module_name))
+for script in sorted((HERE.parent / "examples").glob("*.py")):
+    if script.stem != "cnn":  # needs a download
+        run_example(script)

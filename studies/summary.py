@@ -1,0 +1,158 @@
+"""Write the short tables of `results/` that the README and the docs include.
+
+They summarise committed results: `paper/` (the paper's settings, run by us), `choices/` (what the
+paper leaves open, run in other ways) and `leaderboard.md` (our own recipe).
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ybar.experiments.plan import model as plan
+from ybar.experiments.plan import reading
+from ybar.experiments.results import choose, published, tables
+from ybar.experiments.runs import transfer
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
+(CHOICES,) = ROOT.glob("*/choices/choices.toml")
+NAMES = {
+    "same network": "our recipe, with the paper's network",
+    "KNN": "nearest neighbours, likelihood decoder",
+    "boosting": "boosted trees that learn p",
+    "small CNN": "small CNN, trained on shifted images",
+}
+
+
+def rows_of(text: str) -> Iterator[list[str]]:
+    """Yield the cells of each row of the Markdown tables of a text."""
+    for line in text.splitlines():
+        if line.startswith("|"):
+            yield [cell.strip(" *") for cell in line.strip("|").split("|")]
+
+
+def table(*rows: tuple[object, ...]) -> str:
+    """Return a Markdown table; the first row is its header."""
+    head, *body = rows
+    lines = [head, ["---"] * len(head), *body]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+
+
+def summary() -> str:
+    """Return what was run, and how it compares with the paper."""
+    *_, total = rows_of((RESULTS / "paper" / "overview.md").read_text())
+    agree, share = re.match(r"(\d+) \((\d+%)\)", total[4]).groups()
+    rows = [("the paper's own settings", f"{total[2]} cells", f"agrees in {agree} cells ({share})")]
+    for name, *cells in rows_of((RESULTS / "leaderboard.md").read_text()):
+        if name in NAMES and len(cells) == 4:
+            columns, ahead, mean, least = cells
+            result = f"ahead in {ahead}; {mean} points on average, {least} at worst"
+            rows.append((NAMES[name], f"{columns} columns", result))
+    return table(("what we ran", "done", "compared with the paper"), *rows)
+
+
+def differences() -> str:
+    """Return the cells in which we differ from the paper."""
+    with (RESULTS / "paper" / "tables.csv").open() as file:
+        cells = [cell for cell in csv.DictReader(file) if cell["differs"] == "true"]
+    return table(
+        ("table", "row", "data", "labels", "ours", "trials", "paper"),
+        *(
+            (
+                *(cell[name] for name in ("table", "row", "dataset", "setting", "mean")),
+                f"{cell['n']} of {cell['of']}",
+                f"{cell['paper']} ± {cell['paper_std']}",
+            )
+            for cell in cells
+        ),
+    )
+
+
+class PaperRuns:
+    """The committed runs of the plans `paper` and `choices`."""
+
+    def __init__(self) -> None:
+        self.plan = reading.read("paper")
+        self.runs = choose.Runs(transfer.read(RESULTS / "paper" / "runs.csv"), self.plan)
+        (self.linear,) = (part for part in self.plan.parts if part.base.name == "linear")
+        sys.path.insert(0, str(CHOICES.parent))  # for the losses of the plan
+        self.other_plan = reading.read(CHOICES)
+        self.other_entries = transfer.read(RESULTS / "choices" / "runs.csv")
+        self.others = choose.Runs(self.other_entries, self.other_plan)
+
+    def linear_choices(self, method: str, dataset: plan.Dataset, setting: plan.Setting) -> list:
+        """Return the chosen run of each trial of a linear model."""
+        rule = choose.Rule()
+        return self.runs.choose_all(self.linear, plan.METHODS[method], dataset, setting, rule)
+
+
+def ure_ga_trials(paper: PaperRuns) -> str:
+    """Return by how much linear URE-GA is ahead of the paper, trial by trial."""
+    gaps = defaultdict(list)
+    for dataset, setting in itertools.product(paper.linear.datasets, paper.linear.settings):
+        cell = ("linear", "linear", "URE-GA", dataset.name, setting.name)
+        published_mean, _ = published.figures()[cell]
+        chosen = paper.linear_choices("ure-ga", dataset, setting)
+        kind = "noise" if setting.noise else setting.name
+        gaps[kind] += [run.accuracy - published_mean for run in chosen]
+    return table(
+        ("labels", "trials", "ahead of the paper", "least", "most"),
+        *(
+            (kind, len(each), sum(g > 0 for g in each), f"{min(each):+.1f}", f"{max(each):+.1f}")
+            for kind, each in gaps.items()
+        ),
+    )
+
+
+def ure_ga_forms(paper: PaperRuns) -> str:
+    """Return in how many columns each form of linear URE-GA agrees with the paper."""
+    built = {t.name: t for t in tables.build(paper.other_entries, paper.other_plan)}
+    clean = built["linear-clean"]
+    rows = []
+    for label, cells in clean.rows:
+        figures = (published.figures()["linear", "linear", "URE-GA", *c] for c in clean.columns)
+        differs = [replace(c, paper=p).differs for c, p in zip(cells, figures, strict=True)]
+        name = label.removeprefix("URE-GA, ").replace("URE-GA", "ours: the paper's formula")
+        rows.append((name, f"{differs.count(False)} of {len(differs)}"))
+    return table(("form of URE-GA, linear, first trial", "columns that agree"), *rows)
+
+
+def batch_sizes(paper: PaperRuns) -> str:
+    """Return how far accuracies with other batch sizes are from those with 256."""
+    rows = []
+    for part in paper.other_plan.parts:
+        if not part.base.name.startswith("batches of "):
+            continue
+        for setting in part.settings:
+            where = plan.Dataset("kmnist"), setting, 0, choose.Rule()
+            gaps = {
+                method.label: paper.others.choose(part, method, *where).accuracy
+                - paper.runs.choose(paper.linear, method, *where).accuracy
+                for method in part.methods
+            }
+            size = part.base.name.removeprefix("batches of ")
+            rows.append((size, setting.name, *(f"{gap:+.1f}" for gap in gaps.values())))
+    return table(("batch size", "labels", *gaps), *rows)
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each file of `results/` that this module writes."""
+    paper = PaperRuns()
+    return {
+        "summary.md": summary(),
+        "differences.md": differences(),
+        "ure_ga.md": ure_ga_trials(paper) + "\n" + ure_ga_forms(paper),
+        "batch_sizes.md": batch_sizes(paper),
+    }
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (RESULTS / name).write_text(text)
