@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 project = "ybar"
 author = "The ybar developers"
 version = release = ybar.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.viewcode"]
+extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napoleon")]
 html_theme = "furo"
 html_show_copyright = False
 html_title = f"ybar {release}"
