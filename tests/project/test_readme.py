@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -100,6 +102,19 @@ def test_every_page_of_the_docs_is_in_the_table_of_contents():
     ).split()
     pages = {page.stem for page in WRITTEN if page not in (README, ROOT / "docs" / "index.md")}
     assert pages <= set(listed)
+
+
+def test_every_public_module_has_a_page_in_the_api_reference():
+    tree = ast.parse((ROOT / "docs" / "conf.py").read_text())
+    (api,) = (
+        ast.literal_eval(statement.value)
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and statement.targets[0].id == "API"
+    )
+    modules = {f"ybar.{name}" for name in ybar.__all__ if inspect.ismodule(getattr(ybar, name))}
+    assert modules | {"ybar.classifiers", "ybar.neural"} <= {module for _, module in api.values()}
+    listed = re.findall(r"^api/([\w-]+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(api)
 
 
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(ybar.__path__, "ybar.")])
