@@ -18,7 +18,7 @@ test-slow: .venv/.package
 
 bench: .venv/.package
 	$(BIN)/python benchmarks/run.py
-	$(BIN)/python benchmarks/update_readme.py
+	$(BIN)/python studies/fill_tables.py
 
 lint: .venv/.package
 	$(BIN)/ruff check .
@@ -44,7 +44,7 @@ results: .venv/.package
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python studies/summary.py
-	$(BIN)/python benchmarks/update_readme.py
+	$(BIN)/python studies/fill_tables.py
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,
 # so that tests run against the built wheel.
