@@ -62,12 +62,9 @@ def agreement(name: str, cells: list[dict[str, str]]) -> tuple[str, str, str]:
     run = [cell for cell in cells if cell["n"] != "0"]
     agree = sum(cell["differs"] == "false" for cell in run)
     trials = sorted({int(cell["n"]) for cell in run})
-    how_many = "-".join(map(str, sorted({trials[0], trials[-1]}))) + f" of {cells[0]['of']} trials"
-    return (
-        name,
-        f"{len(run)} of {len(cells)} cells",
-        f"{agree} agree, {agree / len(run):.0%} ({how_many})",
-    )
+    span = str(trials[0]) if len(trials) == 1 else f"{trials[0]}-{trials[-1]}"
+    result = f"{agree} agree, {agree / len(run):.0%} ({span} of {cells[0]['of']} trials)"
+    return name, f"{len(run)} of {len(cells)} cells", result
 
 
 def summary() -> str:
