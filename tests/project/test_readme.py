@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import ybar
+from ybar.experiments.plan import reading
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -95,6 +96,19 @@ def test_every_page_of_the_docs_is_in_the_table_of_contents():
     ).split()
     pages = {page.stem for page in WRITTEN if page not in (README, ROOT / "docs" / "index.md")}
     assert pages <= set(listed)
+
+
+def test_the_plan_of_the_docs_can_be_read(tmp_path, monkeypatch):
+    (plan,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "sweeps.md").read_text(), re.DOTALL)
+    (tmp_path / "plan.toml").write_text(plan)
+    (tmp_path / "mine.csv").write_text("a,class\n" + "0,x\n1,y\n2,z\n" * 20)
+    (tmp_path / "T.csv").write_text("0,.5,.5\n.5,0,.5\n.5,.5,0\n")
+    loss = "def loss(logits, y_comp, log_T):\n    return logits.sum(-1)\n"
+    (tmp_path / "my_losses.py").write_text(loss)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (part,) = reading.read(tmp_path / "plan.toml").parts
+    assert [method.name for method in part.methods] == ["cpe-f", "cpe-n", "mine"]
+    assert [setting.name for setting in part.settings] == ["strong", "people", "noise-0.3"]
 
 
 def test_every_public_module_has_a_page_in_the_api_reference():
