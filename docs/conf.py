@@ -1,42 +1,141 @@
-"""Settings of the documentation."""
+"""Settings of the documentation, and the reference pages that every build generates."""
 
+import importlib
+import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
+from sphinx.pycode import ModuleAnalyzer
 
 import ybar
 from ybar.cli import app
 
+HERE = Path(__file__).parent
+
 project = "ybar"
 author = "The ybar developers"
 version = release = ybar.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.viewcode"]
+extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napoleon")]
 html_theme = "furo"
 html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 html_title = f"ybar {release}"
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autosummary_generate = False
 default_role = "code"
-napoleon_use_ivar = True  # attributes are described, not targets: several classes have a name
+napoleon_use_param = napoleon_use_rtype = False  # types are prose, not cross-references
+napoleon_custom_sections = [("Attributes", "params_style")]  # keeps the underscore of `classes_`
+suppress_warnings = ["autosummary.import_cycle"]  # a page shows the docstring of its module too
+
+# The modules of the API reference, in the order of its index, with a title for each page.
+API = {
+    "classifiers": ("Classifiers", "ybar.classifiers"),
+    "neural": ("Networks", "ybar.neural"),
+    "methods": ("Training methods of networks", "ybar.neural.methods"),
+    "networks": ("Network architectures", "ybar.neural.networks"),
+    "population": ("Populations of networks", "ybar.neural.population"),
+    "labels": ("Complementary labels and evidence", "ybar.labels"),
+    "transition": ("Transition matrices", "ybar.transition"),
+    "estimation": ("Estimating T from probabilities", "ybar.estimation"),
+    "decode": ("Decoders", "ybar.decode"),
+    "metrics": ("Metrics", "ybar.metrics"),
+    "calibration": ("Calibration", "ybar.calibration"),
+    "collection": ("Planning a collection", "ybar.collection"),
+    "datasets": ("Data sets", "ybar.datasets"),
+    "persistence": ("Saving and loading", "ybar.persistence"),
+    "displays": ("Plots", "ybar.displays"),
+    "report": ("Pages", "ybar.report"),
+    "experiments-plan": ("Plans of experiments", "ybar.experiments.plan.reading"),
+    "experiments-model": ("Parts of a plan", "ybar.experiments.plan.model"),
+    "experiments-ledger": ("The ledger", "ybar.experiments.runs.ledger"),
+    "experiments-sweep": ("Sweeps", "ybar.experiments.runs.sweep"),
+    "experiments-transfer": ("Export and merge", "ybar.experiments.runs.transfer"),
+    "experiments-tables": ("Tables of results", "ybar.experiments.results.tables"),
+}
 
 
-def _helps(command: Any, name: str, parent: Any = None) -> Iterator[str]:
+def public_names(module: Any) -> list[str]:
+    """Return the public names of a module: ``__all__``, or what the module itself defines."""
+    defined = (
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    )
+    return list(getattr(module, "__all__", None) or defined)
+
+
+def api_entry(module_name: str, name: str, value: Any) -> list[str]:
+    """Return the directive that documents one public name."""
+    if inspect.isclass(value):
+        hidden = ["get_metadata_routing", *(f"set_{m}_request" for m in ("fit", "score"))]
+        hidden += ["set_partial_fit_request", *getattr(value, "_fields", ())]  # of a named tuple
+        directive = [f".. autoclass:: {module_name}.{name}", "   :members:"]
+        directive += [f"   :exclude-members: {', '.join(hidden)}"]
+        if hasattr(value, "fit"):
+            directive += ["   :inherited-members: BaseEstimator, ClassifierMixin"]
+        return [*directive, ""]
+    if inspect.isroutine(value):
+        return [f".. autofunction:: {module_name}.{name}", ""]
+    documented = ModuleAnalyzer.for_module(module_name).find_attr_docs().get(("", name), [])
+    return [f".. py:data:: {module_name}.{name}", "", *(f"   {line}" for line in documented), ""]
+
+
+def api_page(title: str, module_name: str) -> str:
+    """Return the reference page of a module: a table of its names, then each in full."""
+    module = importlib.import_module(module_name)
+    objects = {name: getattr(module, name) for name in public_names(module)}
+    documented = [name for name, value in objects.items() if callable(value)]
+    full = [f".. automodule:: {module_name}", "", ".. autosummary::", ""]
+    full += [f"   {module_name}.{name}" for name in documented] + [""]
+    for name, value in objects.items():
+        full += api_entry(module_name, name, value)
+    return "\n".join([f"# {title}: `{module_name}`\n", "```{eval-rst}", *full, "```", ""])
+
+
+def command_help(command: Any, name: str, parent: Any = None) -> Iterator[str]:
     """Yield a section with the help of each command below this one."""
     context = type(command).context_class(command, info_name=name, parent=parent)
     context.terminal_width = 98
-    within = getattr(command, "commands", {})
-    if not within:
+    subcommands = getattr(command, "commands", {})
+    if not subcommands:
         text = command.get_help(context).strip()
         yield f"## `{context.command_path}`\n\n```text\n{text}\n```\n"
-    for each, child in within.items():
-        yield from _helps(child, each, context)
+    for each, child in subcommands.items():
+        yield from command_help(child, each, context)
 
 
-# Written anew by every build: it cannot fall behind the commands.
-Path(__file__).with_name("commands.md").write_text(
-    "\n".join(["# All commands\n", *_helps(typer.main.get_command(app), "ybar")]), "utf-8"
-)
+def run_example(script: Path) -> None:
+    """Run an example for its picture and output, unless both are newer than the example."""
+    picture, output = (HERE / "_gallery" / f"{script.stem}.{kind}" for kind in ("png", "txt"))
+    if output.exists() and output.stat().st_mtime > script.stat().st_mtime:
+        return
+    picture.parent.mkdir(exist_ok=True)
+    command = [sys.executable, str(script), "--output", str(picture)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+
+    output.write_text(done.stdout, "utf-8")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a generated page, unless it already has this text: Sphinx rebuilds what changed."""
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, "utf-8")
+
+
+commands = command_help(typer.main.get_command(app), "ybar")
+write(HERE / "commands.md", "\n".join(["# All commands\n", *commands]))
+for page, (title, module_name) in API.items():
+    write(HERE / "api" / f"{page}.md", api_page(title, module_name))
+for script in sorted((HERE.parent / "examples").glob("*.py")):
+    if script.stem != "cnn":  # needs a download
+        run_example(script)

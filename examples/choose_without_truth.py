@@ -1,8 +1,8 @@
 """Choose among models without a single true label.
 
-You learn two numbers that need complementary labels only, with standard errors. URE estimates the
-error rate itself, but inverts T: where T is nearly singular its error bars drown it. SCEL inverts
-nothing; it judges the probabilities q, so a calibrated model can beat one that only ranks well.
+You learn two criteria that need complementary labels only. URE estimates the error rate, but it
+inverts the transition matrix T: if T is nearly singular, its error bars are too wide. SCEL, the log
+loss of the complementary labels, inverts nothing, and prefers calibrated models.
 """
 
 import argparse
@@ -32,25 +32,25 @@ figure = Figure(figsize=(9.5, 6.5), layout="constrained")
 axes = figure.subplots(2, 2, sharey="row")
 for i, T in enumerate((transition.uniform(10), transition.strong(10, random_state=1))):
     y_comp = labels.draw(d.y_train, T, random_state=11)
-    unseen = labels.draw(d.y_test, T, random_state=21)  # all that SCEL and URE may look at
-    judged, accuracy = {"SCEL": [], "URE": []}, []
+    y_unseen = labels.draw(d.y_test, T, random_state=21)  # SCEL and URE use only these labels
+    criteria, accuracy = {"SCEL": [], "URE": []}, []
     for base in models.values():
         clf = CPEClassifier(base, transition=T).fit(d.X_train, y_comp)
         q, y_pred = clf.predict_complementary_proba(d.X_test), clf.predict(d.X_test)
-        scel = metrics.scel(unseen, q, zero_as=1 / (len(unseen) + 1), return_std_error=True)
-        judged["SCEL"].append(scel)
-        judged["URE"].append(metrics.ure_zero_one(unseen, y_pred, T, return_std_error=True))
+        scel = metrics.scel(y_unseen, q, zero_as=1 / (len(y_unseen) + 1), return_std_error=True)
+        criteria["SCEL"].append(scel)
+        criteria["URE"].append(metrics.ure_zero_one(y_unseen, y_pred, T, return_std_error=True))
         accuracy.append((y_pred == d.y_test).mean())
     heading = f"{['uniform', 'strong'][i]} T, condition number {transition.condition_number(T):.0f}"
     print(f"{heading}: the best model has accuracy {max(accuracy):.3f}")
-    for ax, (name, pairs) in zip(axes[i], judged.items(), strict=True):
+    for ax, (name, pairs) in zip(axes[i], criteria.items(), strict=True):
         chosen = int(np.argmin(pairs, axis=0)[0])
         print(f"  {name} chooses {list(models)[chosen]}: accuracy {accuracy[chosen]:.3f}")
         for j, (value, error) in enumerate(pairs):
             color = "#D55E00" if j == chosen else "0.5"
             ax.errorbar(value, accuracy[j], xerr=error, fmt=markers[j], color=color, capsize=3)
-        ax.set(xlabel=f"{name} (± std. error); orange: the lowest, chosen", title=heading)
-    axes[i, 0].set_ylabel("accuracy, by true labels")
+        ax.set(xlabel=f"{name} (± standard error); orange: the lowest, chosen", title=heading)
+    axes[i, 0].set_ylabel("accuracy on true labels")
 for marker, kind in zip("os^", ("logistic regression", "neighbours", "trees"), strict=True):
     axes[1, 0].plot([], [], marker, color="0.5", label=kind)
 axes[1, 0].legend(loc="lower left")

@@ -1,4 +1,6 @@
-"""Train a small convolutional network from complementary labels, by the library's own loop.
+"""Train a small convolutional network from complementary labels.
+
+You learn to pass any torch module as `network=`; the library trains it with its own loop.
 
 python examples/cnn.py --data mnist --rows 60000 --epochs 10
 """
@@ -10,7 +12,7 @@ import functools
 import math
 
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
-from ybar.neural import networks
+from ybar.neural.networks import small_cnn
 
 
 def main() -> None:
@@ -26,7 +28,7 @@ def main() -> None:
     T = transition.strong(n_classes, random_state=0)
     y_comp = labels.draw(y, T, random_state=0)
     clf = ComplementaryNetClassifier(
-        network=functools.partial(networks.small_cnn, side, n_classes),
+        network=functools.partial(small_cnn, side, n_classes),
         transition=T,
         max_epochs=arguments.epochs,
         random_state=0,

@@ -1,7 +1,7 @@
-"""Handwritten digits from labels that only say what an image is not, in ten lines.
+"""Learn handwritten digits from labels that only say what an image is not, in ten lines.
 
-You learn the whole way at once: a transition matrix T, complementary labels, a classifier, its
-ordinary predictions, and how good they are with and without true labels.
+You learn all steps at once: a transition matrix T, complementary labels, a classifier, its ordinary
+predictions, and their accuracy, measured with true labels and estimated without them.
 """
 
 import argparse
@@ -17,18 +17,18 @@ parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{H
 output = parser.parse_args().output
 
 d = datasets.load("digits")
-T = transition.strong(10, random_state=0)  # how "not this" answers come about
-y_comp = labels.draw(d.y_train, T, random_state=1)  # with real answers this line falls away
+T = transition.strong(10, random_state=0)  # how likely each wrong class is to be named
+y_comp = labels.draw(d.y_train, T, random_state=1)  # replace this by your answers
 clf = CPEKNeighborsClassifierCV(transition=T, decoder="likelihood", random_state=0)
 clf.fit(d.X_train, y_comp)
 y_pred = clf.predict(d.X_test)
 
-unseen = labels.draw(d.y_test, T, random_state=2)  # complementary labels of the test images
-error, std_error = metrics.ure_zero_one(unseen, y_pred, T, return_std_error=True)
+y_unseen = labels.draw(d.y_test, T, random_state=2)  # complementary labels of test images
+error, std_error = metrics.ure_zero_one(y_unseen, y_pred, T, return_std_error=True)
 print(f"{len(y_comp)} images, one complementary label each; k = {clf.n_neighbors_} neighbours")
-print(f"accuracy by true labels: {(y_pred == d.y_test).mean():.3f}")
-print(f"accuracy by complementary labels alone: {1 - error:.2f} ± {std_error:.2f}")
-print(f"SCEL: {-clf.score(d.X_test, unseen):.3f} (a constant guess: 2.303)")
+print(f"accuracy on true labels: {(y_pred == d.y_test).mean():.3f}")
+print(f"accuracy estimated without true labels: {1 - error:.2f} ± {std_error:.2f}")
+print(f"SCEL: {-clf.score(d.X_test, y_unseen):.3f} (a constant guess: 2.303)")
 
 figure = Figure(figsize=(9.5, 2.5), layout="constrained")
 axes = figure.subplots(2, 10)
@@ -39,8 +39,8 @@ for i in range(10):
     right = y_pred[i] == d.y_test[i]
     title = f"{y_pred[i]}" if right else f"{y_pred[i]} (is a {d.y_test[i]})"
     axes[1, i].set_title(title, fontsize=10, color="black" if right else "#D55E00")
-for ax, what in zip(axes[:, 0], ("what it\nwas told", "what it\nsays"), strict=True):
-    ax.set_ylabel(what, rotation=0, ha="right", va="center", fontsize=10)
+for ax, row_name in zip(axes[:, 0], ("training\nlabel", "prediction"), strict=True):
+    ax.set_ylabel(row_name, rotation=0, ha="right", va="center", fontsize=10)
 for ax in axes.flat:
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)

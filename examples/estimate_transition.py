@@ -1,7 +1,8 @@
-"""A transition matrix from a few true labels.
+"""Estimate the transition matrix T from a few true labels.
 
-You learn what to do when T is unknown: let an expert give a few examples their true label, count,
-and see how near to the true T, and to its accuracy, that comes. Taking T for uniform fails here.
+You learn what to do if T is unknown: an expert labels a few examples, and T is estimated from their
+pairs of labels. Epsilon is the largest L1 distance between a row of the true T and of the estimate.
+Assuming a uniform T fails here.
 """
 
 import argparse
@@ -18,7 +19,7 @@ parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{H
 output = parser.parse_args().output
 
 d = datasets.load("digits")
-T = transition.strong(10, random_state=0)  # what nobody knows
+T = transition.strong(10, random_state=0)  # unknown in practice
 y_comp = labels.draw(d.y_train, T, random_state=1)
 
 matrices = {"uniform": transition.uniform(10)}
@@ -36,13 +37,16 @@ for name, matrix in matrices.items():
 
 figure = Figure(figsize=(12.5, 4), layout="constrained")
 left, middle, right = figure.subplots(1, 3, width_ratios=(1.1, 1.1, 1))
-for ax, name, title in ((left, "true", "the true T"), (middle, 200, "from 200 true labels")):
+for ax, name, title in (
+    (left, "true", "the true T"),
+    (middle, 200, "from 200 true labels"),
+):
     TransitionDisplay.from_matrix(matrices[name], ax=ax)
     ax.set_title(title, fontsize=11)
-places = ["none", *map(str, list(matrices)[1:-1]), "true T"]
-right.bar(places, accuracy.values(), color=["0.7", *["#0072B2"] * 4, "0.4"])
-for place, value in zip(places, accuracy.values(), strict=True):
-    right.annotate(f"{value:.2f}", (place, value), ha="center", va="bottom", fontsize=9)
-right.set(ylim=(0, 1), ylabel="accuracy", xlabel="true labels used for T (none: uniform)")
+bars = ["none", *map(str, list(matrices)[1:-1]), "true T"]
+right.bar(bars, accuracy.values(), color=["0.7", *["#0072B2"] * 4, "0.4"])
+for bar, value in zip(bars, accuracy.values(), strict=True):
+    right.annotate(f"{value:.2f}", (bar, value), ha="center", va="bottom", fontsize=9)
+right.set(ylim=(0, 1), ylabel="accuracy", xlabel="true labels used to estimate T (none: uniform T)")
 output.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(output, dpi=120)

@@ -1,7 +1,7 @@
-"""How many labels are enough, and which T to ask for.
+"""Find out how many labels are enough under different transition matrices T.
 
-You learn to plan a collection: describe a transition matrix before anyone has answered, then draw
-a learning curve under it. Labels that depend more on the class (strong T) teach faster.
+You learn to describe T before anyone has answered, and to simulate a learning curve under it. The
+more the labels depend on the class (strong T), the fewer labels are needed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ matrices = {
     "uniform": transition.uniform(10),
     "weak": transition.weak(10, random_state=0),
     "strong": transition.strong(10, random_state=0),
-    "strong, a fifth noise": transition.with_uniform_noise(transition.strong(10, 0), 0.2),
+    "strong, 20% noise": transition.with_uniform_noise(transition.strong(10, 0), 0.2),
 }
 sizes = [200, 400, 800, 1347]
 figure = Figure(figsize=(6.5, 4), layout="constrained")
@@ -43,7 +43,7 @@ for (name, T), style in zip(matrices.items(), ("o:", "s--", "D-", "^-."), strict
 ax.set_xscale("log")
 ax.set_xticks(sizes, map(str, sizes))
 ax.minorticks_off()
-ax.set(xlabel="complementary labels", ylabel="accuracy on test images (± std. deviation)")
+ax.set(xlabel="complementary labels", ylabel="accuracy on test images (± standard deviation)")
 ax.set_ylim(0, 1)
 ax.grid(alpha=0.3)
 ax.legend(loc="lower right", title="T")

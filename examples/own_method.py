@@ -1,9 +1,9 @@
-"""A method of your own: one short function, trained by the library's loop.
+"""Write a training method of your own: one short function.
 
-You learn to write a loss of the logits, the complementary labels and log T, to register it under a
-name, and to compare it over several draws of labels, since one can favour either. This one is the
-forward loss with a small reward for doubt, the entropy of p: it pays for that with a higher SCEL,
-and yet predicts about as well. SCEL judges probabilities, not classes.
+You learn to write a loss of the logits, the complementary labels and log T, to register it, and to
+compare it over several draws of labels. This loss is the forward loss with a small reward for the
+entropy of p. Its SCEL is higher (worse), yet it predicts about as well: SCEL evaluates
+probabilities, not classes.
 """
 
 import argparse
@@ -49,7 +49,7 @@ for method, style in {"doubtful": "-", "cpe-f": "--"}.items():
     print(f"{method}: accuracy {np.mean(accuracy):.3f}, the mean of {each}")
 ax.axhline(np.log(10), color="0.6", lw=0.8)
 ax.annotate("a constant guess", (70, np.log(10)), va="bottom", fontsize=9, color="0.4")
-ax.set(xlabel="epoch", ylabel="SCEL on held-out labels", title="a colour for each draw of labels")
+ax.set(xlabel="epoch", ylabel="SCEL on held-out labels", title="one colour per draw of labels")
 ax.legend(loc="lower left")
 output.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(output, dpi=120)

@@ -1,7 +1,7 @@
-"""Plan a collection: which question to ask, and how many answers to pay for.
+"""Plan a collection: which question to ask, and how many answers to buy.
 
-You learn to compare ways of asking before anyone has answered: by what a label tells of the class,
-and by simulation on a pilot of your own. Some matrices look splendid and cannot be asked for.
+You learn to compare designs before anyone has answered: by the information in a label, and by
+simulation on a pilot of your own. Some informative transition matrices cannot be enforced.
 """
 
 import argparse
@@ -40,10 +40,10 @@ for design, marker in zip(plan.designs, "osD^v", strict=True):
     style = {"marker": marker, "color": color, "ls": line, "capsize": 3}
     right.errorbar(plan.sizes, mean, error, label=design.name, **style)
 left.invert_yaxis()
-left.set(xlabel="bits per label about the class", xlim=(0, 1.8))
-left.set_title("blue: you can ask for it. orange: you cannot")
+left.set(xlabel="bits per label", xlim=(0, 1.8))
+left.set_title("blue: can be enforced; orange: cannot")
 right.axhline(plan.target, color="gray", lw=1)
-right.set(xlabel="complementary labels", ylabel="accuracy (± std. error)", ylim=(0, 1))
+right.set(xlabel="complementary labels", ylabel="accuracy (± standard error)", ylim=(0, 1))
 right.set_xscale("log")
 right.set_xticks(plan.sizes, map(str, plan.sizes))
 right.minorticks_off()

@@ -1,7 +1,7 @@
-"""Several complementary labels for each example, as a boolean array.
+"""Use several complementary labels per example, as a boolean array.
 
-You learn how to pass them, and what they buy: more labels of the same images raise the accuracy,
-and narrow the error bars of the accuracy that is estimated without true labels.
+You learn how to pass them, and their effect: more labels per image increase the accuracy, and
+make the estimate of the accuracy without true labels more precise.
 """
 
 import argparse
@@ -19,36 +19,36 @@ output = parser.parse_args().output
 
 
 def rule_out(y, n_labels, rng):
-    """Return a boolean array, True for `n_labels` classes of each row that it is not."""
+    """Return a boolean array, True for `n_labels` random wrong classes per row."""
     order = rng.random((len(y), 10))
     order[np.arange(len(y)), y] = 2  # the true class comes last
     return order.argsort(axis=1).argsort(axis=1) < n_labels
 
 
 d = datasets.load("digits", test_size=0.5)
-T = transition.uniform(10)  # also the T of labels drawn without putting back, since it is uniform
+T = transition.uniform(10)  # labels drawn without replacement follow uniform T too
 rng = np.random.default_rng(0)
 counts = [1, 2, 3, 5, 7, 9]
 accuracy, estimate, std_error = [], [], []
 for n_labels in counts:
     clf = CPEKNeighborsClassifierCV(range(5, 100, 5), transition=T, random_state=0)
     y_pred = clf.fit(d.X_train, rule_out(d.y_train, n_labels, rng)).predict(d.X_test)
-    unseen = rule_out(d.y_test, n_labels, rng)
-    error, its_error = metrics.ure_zero_one(unseen, y_pred, T, return_std_error=True)
+    y_unseen = rule_out(d.y_test, n_labels, rng)
+    error, error_std = metrics.ure_zero_one(y_unseen, y_pred, T, return_std_error=True)
     accuracy.append((y_pred == d.y_test).mean())
     estimate.append(1 - error)
-    std_error.append(its_error)
+    std_error.append(error_std)
     print(
-        f"{n_labels} labels an image: accuracy {accuracy[-1]:.3f}, "
-        f"without true labels {estimate[-1]:.3f} ± {std_error[-1]:.3f}"
+        f"{n_labels} labels per image: accuracy {accuracy[-1]:.3f}, "
+        f"estimated without true labels {estimate[-1]:.3f} ± {std_error[-1]:.3f}"
     )
 
 figure = Figure(figsize=(6, 3.8), layout="constrained")
 ax = figure.subplots()
-ax.plot(counts, accuracy, "o-", color="#0072B2", label="by true labels")
+ax.plot(counts, accuracy, "o-", color="#0072B2", label="on true labels")
 bars = ax.errorbar(counts, estimate, 2 * np.array(std_error), fmt="D", capsize=4, color="#D55E00")
-bars.set_label("by complementary labels (± 2 std. errors)")
-ax.set(xlabel="complementary labels of each image", ylabel="accuracy on test images")
+bars.set_label("estimated without true labels (± 2 standard errors)")
+ax.set(xlabel="complementary labels per image", ylabel="accuracy on test images")
 ax.set_xticks(counts)
 ax.grid(alpha=0.3)
 ax.legend(loc="lower right")

@@ -1,7 +1,7 @@
-"""Answers that keep coming: learn from a stream with `partial_fit`.
+"""Learn from a stream of answers with `partial_fit`.
 
-You learn to test, then train: each part of the stream first judges the model by SCEL, without true
-labels, and is then learned from. A model that no longer improves shows in that curve.
+You learn to test, then train: each part of the stream first evaluates the model by SCEL, the log
+loss of complementary labels, and then trains it. The curve shows when the model no longer improves.
 """
 
 import argparse
@@ -23,15 +23,15 @@ rng = np.random.default_rng(0)
 clf = ComplementaryNetClassifier(
     hidden_layer_sizes=(100,),
     transition=T,
-    classes=range(10),  # the first part of a stream need not have all
+    classes=range(10),  # the first part need not contain all classes
     batch_size=32,
     learning_rate=3e-3,
-    weight_averaging=0.98,  # the mean of the last hundred steps or so
+    weight_averaging=0.98,  # about the mean of the last fifty steps
     random_state=0,
 )
 seen, scel, accuracy = [], [], []
 for part in range(80):
-    rows = rng.integers(len(d.X_train), size=256)  # whoever comes next
+    rows = rng.integers(len(d.X_train), size=256)  # the next answers
     y_comp = labels.draw(d.y_train[rows], T, random_state=rng)
     if part:
         scel.append(-clf.score(d.X_train[rows], y_comp))

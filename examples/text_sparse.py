@@ -1,7 +1,7 @@
 """Sort short texts by topic when readers only say which topic a text is not about.
 
-You learn that sparse features and a pipeline work as in scikit-learn, that classes may be strings,
-and how to read the model: the words that speak against "not sport" are the words of sport.
+You learn that sparse features and pipelines work as in scikit-learn, that classes can be strings,
+and how to interpret the model: words that make "not sport" unlikely are the words of sport.
 """
 
 import argparse
@@ -33,7 +33,7 @@ rng = np.random.default_rng(0)
 classes = np.array(list(TOPICS))
 y = rng.choice(classes, size=3000)
 texts = []
-for topic in y:  # a third of the words are of the topic, some of another one
+for topic in y:  # 4 of 13 words belong to the topic, one to a random topic
     words = [*rng.choice(COMMON.split(), 8), *rng.choice(TOPICS[topic].split(), 4)]
     texts.append(" ".join([*words, rng.choice(TOPICS[rng.choice(classes)].split())]))
 y_comp = labels.draw(y, transition.uniform(5), random_state=1, classes=classes)
@@ -42,9 +42,9 @@ base = LogisticRegression(max_iter=1000)
 clf = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), CPEClassifier(base))
 clf.fit(texts[:2000], y_comp[:2000])
 X = clf[0].transform(texts)
-filled = X.nnz / np.prod(X.shape)
+nonzero = X.nnz / np.prod(X.shape)
 accuracy = (clf.predict(texts[2000:]) == y[2000:]).mean()
-print(f"{X.shape[0]} texts, {X.shape[1]} words and pairs, {filled:.1%} of X is not zero")
+print(f"{X.shape[0]} texts, {X.shape[1]} words and pairs, {nonzero:.1%} of X is not zero")
 print(f"{texts[2000]!r}: not {y_comp[2000]}, so {clf.predict(texts[2000:2001])[0]}")
 print(f"accuracy {accuracy:.3f}")
 

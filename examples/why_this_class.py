@@ -1,8 +1,8 @@
-"""Look inside: why this class, and what is taken for what, without true labels.
+"""Explain predictions, and estimate the confusion matrix without true labels.
 
-You learn to read two displays. The first sets the complementary probabilities q of an image beside
-the rows of T: the nearest row wins. The second is a confusion matrix from complementary labels
-alone, with a standard error in each cell; beside it stands the one from true labels.
+You learn to read two displays. The first shows the complementary probabilities q of an image beside
+the rows of T: the class of the nearest row is predicted. The second is a confusion matrix from
+complementary labels alone, with a standard error per cell, beside the one from true labels.
 """
 
 import argparse
@@ -26,7 +26,7 @@ X, y, X_test, y_test = d.X_train[train], d.y_train[train], d.X_test[test], d.y_t
 T = transition.uniform(5)
 forest = ExtraTreesClassifier(200, min_samples_leaf=10, random_state=0)
 clf = CPEClassifier(forest, transition=T).fit(X, labels.draw(y, T, random_state=1))
-unseen = labels.draw(y_test, T, random_state=2)
+y_unseen = labels.draw(y_test, T, random_state=2)
 
 wrong = np.flatnonzero(clf.predict(X_test) != y_test)
 right = np.flatnonzero(clf.predict(X_test) == y_test)
@@ -37,11 +37,11 @@ grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.15))
 top = figure.add_subplot(grid[0, :])
 DecoderDisplay.from_estimator(clf, X_test[examples], y_true=y_test[examples], ax=top)
 left, right = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
-known = ConfusionDisplay.from_estimator(clf, X_test, y_test, ax=left)
-unknown = ConfusionDisplay.from_estimator_complementary(clf, X_test, unseen, ax=right)
-print(f"accuracy by true labels: {1 - known.error_rate:.3f}")
-print(f"by complementary labels: {1 - unknown.error_rate:.3f} ± {unknown.error_std_error:.3f}")
-off = np.abs(unknown.matrix - known.matrix) / unknown.std_error
-print(f"cells within two standard errors of the truth: {(off <= 2).mean():.0%}")
+true = ConfusionDisplay.from_estimator(clf, X_test, y_test, ax=left)
+estimated = ConfusionDisplay.from_estimator_complementary(clf, X_test, y_unseen, ax=right)
+print(f"accuracy on true labels: {1 - true.error_rate:.3f}")
+print(f"estimated without them: {1 - estimated.error_rate:.3f} ± {estimated.error_std_error:.3f}")
+distance = np.abs(estimated.matrix - true.matrix) / estimated.std_error
+print(f"cells within two standard errors of the truth: {(distance <= 2).mean():.0%}")
 output.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(output, dpi=110)

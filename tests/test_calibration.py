@@ -1,6 +1,5 @@
 """Temperatures from complementary labels alone; calibration errors against slow references."""
 
-import importlib
 import re
 from pathlib import Path
 
@@ -184,18 +183,3 @@ def test_an_error_names_the_argument_and_shows_its_value(case):
         make()
     assert argument in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-# --- what was measured ---------------------------------------------------------------------------
-
-
-def test_neighbours_are_calibrated_twice_as_well_as_by_either_short_cut(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "studies"))
-    benchmark = importlib.import_module("calibration")
-    rows = importlib.import_module("lines").read(benchmark.FILE)
-    assert (ROOT / "results" / "calibration.md").read_text() == benchmark.table(rows)
-    of_neighbours = [row for row in rows if row["model"] == "knn"]
-    assert len(of_neighbours) == len(benchmark.COLUMNS)
-    for row in of_neighbours:
-        for way in ("predict_proba", "tempered"):
-            assert float(row[way]) <= min(float(row["inverse"]), float(row["distance"])) / 2

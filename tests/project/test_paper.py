@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import collections
 import importlib
-import itertools
-import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ybar.experiments.plan import jobs as plan_jobs
-from ybar.experiments.plan import model as plan
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.jobs import Job, Training
 from ybar.experiments.plan.model import Dataset, Neighbors, Network
-from ybar.experiments.results import choose, outputs, published, tables
+from ybar.experiments.results import outputs, published, tables
 from ybar.experiments.results.choose import Runs
 from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run, transfer
@@ -40,28 +35,6 @@ def built(entries, asked):
     return {table.name: table for table in tables.build(Runs(entries, asked))}
 
 
-@pytest.fixture(scope="module")
-def linear(asked):
-    (part,) = (part for part in asked.parts if part.base.name == "linear")
-    return part
-
-
-@pytest.fixture(scope="module")
-def choices():
-    """What the paper leaves open, the other way round: the plan and its runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "studies" / "choices"))
-        yield (
-            plan_file.read(ROOT / "studies" / "choices" / "choices.toml"),
-            transfer.read(ROOT / "results" / "choices" / "runs.csv"),
-        )
-
-
-@pytest.fixture(scope="module")
-def said():
-    return " ".join((ROOT / "docs" / "reproducing.md").read_text().split())
-
-
 def test_the_committed_tables_are_those_of_the_committed_runs(entries, asked, tmp_path):
     outputs.check_folder(tmp_path)
     outputs.write(Runs(entries, asked), tmp_path)
@@ -81,65 +54,6 @@ def test_cpe_knn_agrees_with_the_paper_in_every_column(built):
     for cell in rows["CPE-KNN"]:
         assert cell.n == cell.of == 5
         assert cell.differs is False
-
-
-def test_the_docs_say_in_how_many_columns_forms_of_ure_ga_agree(built, choices, said):
-    others, runs = choices
-    table = {table.name: table for table in tables.build(Runs(runs, others))}["linear-clean"]
-    agree = {}
-    for label, cells in table.rows:
-        papers = (published.accuracies()["linear", "linear", "URE-GA", *c] for c in table.columns)
-        compared = [replace(c, paper=p).differs for c, p in zip(cells, papers, strict=True)]
-        assert None not in compared
-        agree[label.removeprefix("URE-GA, ")] = compared.count(False)
-    factor, split, ours = (
-        agree[name]
-        for name in (
-            "ascent weighted by the labels of a batch",
-            "risk split by complementary label",
-            "URE-GA",
-        )
-    )
-    assert f"agrees in {factor} of the 9 columns" in said
-    assert f"one with the risk split by complementary label in {split}" in said
-    assert f"ours in {ours}." in said
-    rows = dict(built["linear-clean"].rows)
-    means = [cell.differs for cell in rows["URE-GA"]].count(False)
-    assert f"its means agree in {means} of the 9" in said
-
-
-def test_the_docs_say_in_how_many_trials_ure_ga_is_ahead_of_the_paper(entries, asked, linear, said):
-    runs, ahead = Runs(entries, asked), collections.defaultdict(list)
-    for dataset, setting in itertools.product(linear.datasets, linear.settings):
-        at = ("linear", "linear", "URE-GA", dataset.name, setting.name)
-        paper, _ = published.accuracies()[at]
-        found = runs.choose_all(linear, plan.METHODS["ure-ga"], dataset, setting, choose.Rule())
-        kind = "noise" if setting.noise else setting.name
-        ahead[kind] += [chosen.accuracy - paper for chosen in found]
-    for kind, words in (
-        ("weak", "under a weak T in {} of {} trials"),
-        ("strong", "under a strong T in {} of {}"),
-        ("noise", "with noise in {} of {}"),
-    ):
-        assert words.format(sum(gap > 0 for gap in ahead[kind]), len(ahead[kind])) in said
-    least, most = min(ahead["uniform"]), max(ahead["uniform"])
-    assert f"under uniform T between {-least:.0f} points behind and {most:.0f} ahead" in said
-
-
-def test_the_docs_say_what_batches_of_other_sizes_give(entries, asked, linear, choices, said):
-    plan_of_others, runs_of_others = choices
-    runs, others = Runs(entries, asked), Runs(runs_of_others, plan_of_others)
-    for size in (64, 1024):
-        (part,) = (part for part in plan_of_others.parts if part.base.name == f"batches of {size}")
-        _, _, row = said.partition(f"with batches of {size} ")
-        for setting in part.settings:
-            at = Dataset("kmnist"), setting, 0, choose.Rule()
-            gaps = [
-                abs(others.choose(part, m, *at).accuracy - runs.choose(linear, m, *at).accuracy)
-                for m in part.methods
-            ]
-            within = re.search(rf"within ([\d.]+) (?:points )?under {setting.name} T", row)
-            assert 0 <= float(within[1]) - max(gaps) <= 0.1, (size, setting.name)
 
 
 @pytest.fixture(scope="module")
