@@ -393,7 +393,7 @@ def test_ctrl_c_and_death_leave_no_process_and_no_claim(folder, how):
 
 
 WRONG = {
-    "no ledger to read": (["mine.toml", "--ledger", "typo.sqlite"], 1, "a ledger that exists"),
+    "no ledger to read": (["mine.toml", "--ledger", "typo.sqlite"], 2, "a ledger that exists"),
     "nothing to retry": (["mine.toml", "--retry-failed"], 2, "Leave one out"),
     "no such plan": (
         ["nowhere.toml"],

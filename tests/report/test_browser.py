@@ -32,7 +32,7 @@ def failing(plan):
             entry,
             cause=entry.config["dataset"],
             traceback=entry.config["dataset"],
-            figures={},
+            scores={},
             versions={entry.config["dataset"]: entry.config["dataset"]},
         )
         for entry in entries_of(plan)
@@ -42,7 +42,7 @@ def failing(plan):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_page_reads_well_in_a_browser(chromium, tmp_path, dark):
     entries = entries_of(SMALL)
-    entries[0] = replace(entries[0], cause="ValueError: no", traceback="x" * 500, figures={})
+    entries[0] = replace(entries[0], cause="ValueError: no", traceback="x" * 500, scores={})
     drawn = [("Curves", "a line", figure())]
     report.write(summarise(SMALL, entries, drawn, with_paper), tmp_path / "page.html")
     for width in (375, 1280):

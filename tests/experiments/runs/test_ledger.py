@@ -16,6 +16,7 @@ from ybar.experiments.plan.jobs import Job, Training
 from ybar.experiments.plan.model import Dataset, Network, Setting
 from ybar.experiments.runs import transfer
 from ybar.experiments.runs.ledger import Entry, Ledger, LedgerError
+from ybar.utils.errors import InputError
 
 
 def entry(rate=1e-3, dataset="digits", **changes):
@@ -173,11 +174,11 @@ def test_a_file_that_is_no_ledger_is_refused_and_left_as_it_is(tmp_path, what):
 
 
 def test_a_ledger_that_cannot_be_made(tmp_path):
-    with pytest.raises(FileNotFoundError, match="Make it first"):
+    with pytest.raises(InputError, match="Make it first"):
         Ledger(tmp_path / "no" / "x.sqlite")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
+    with pytest.raises(InputError, match="is a folder"):
         Ledger(tmp_path)
-    with pytest.raises(FileNotFoundError, match="does not"):
+    with pytest.raises(InputError, match="does not"):
         Ledger(tmp_path / "x.sqlite", write=False)
     with pytest.raises(OSError, match="/proc must be a folder that can be written to"):
         Ledger("/proc/x.sqlite")  # where not even root may write
@@ -373,7 +374,7 @@ def test_what_is_no_export_is_refused(ledger, tmp_path, name):
     (tmp_path / name).write_text("a,b\n1,2\n")
     with pytest.raises(LedgerError):
         transfer.merge(ledger, tmp_path / name)
-    with pytest.raises(FileNotFoundError, match="does not"):
+    with pytest.raises(InputError, match="does not"):
         transfer.merge(ledger, tmp_path / "missing.csv")
 
 
