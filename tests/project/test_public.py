@@ -56,6 +56,9 @@ PUBLIC = {
     "ybar.metrics": [
         "Comparison",
         "ErrorBound",
+        "TransitionCheck",
+        "TransitionTest",
+        "check_transition",
         "compare",
         "compare_error_rates",
         "complementary_estimation_loss",

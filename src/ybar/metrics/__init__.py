@@ -10,11 +10,15 @@ from __future__ import annotations
 from .bounds import ErrorBound, complementary_estimation_loss, error_bound
 from .comparison import Comparison, compare, compare_error_rates, one_standard_error
 from .scorers import scel_scorer, ure_scorer
+from .transition_check import TransitionCheck, TransitionTest, check_transition
 from .validation import scel, ure_zero_one
 
 __all__ = [
     "Comparison",
     "ErrorBound",
+    "TransitionCheck",
+    "TransitionTest",
+    "check_transition",
     "compare",
     "compare_error_rates",
     "complementary_estimation_loss",
