@@ -58,6 +58,9 @@ PUBLIC = {
     "ybar.metrics": [
         "Comparison",
         "ErrorBound",
+        "TransitionCheck",
+        "TransitionTest",
+        "check_transition",
         "compare",
         "compare_error_rates",
         "complementary_estimation_loss",

@@ -11,11 +11,15 @@ from .bounds import ErrorBound, complementary_estimation_loss, error_bound
 from .comparison import Comparison, compare, compare_error_rates
 from .scorers import scel_scorer, ure_scorer
 from .selection import one_standard_error
+from .transition_check import TransitionCheck, TransitionTest, check_transition
 from .validation import scel, ure_zero_one
 
 __all__ = [
     "Comparison",
     "ErrorBound",
+    "TransitionCheck",
+    "TransitionTest",
+    "check_transition",
     "compare",
     "compare_error_rates",
     "complementary_estimation_loss",

@@ -1,0 +1,249 @@
+"""Test whether held-out complementary labels refute a transition matrix."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special, stats
+
+from .. import decode, labels, transition
+from ..utils import checks
+from ..utils.typing import FloatArray, IntArray
+from .losses import Losses, mean_and_error, scel_losses, ure_losses
+
+_LEVEL = 0.01
+
+
+class TransitionTest(NamedTuple):
+    """One consequence of T, held against the labels."""
+
+    name: str
+    """"label shares", "floor", "free q" or "error rate"."""
+    p_value: float
+    """Probability of labels that contradict T at least as much, if T is right."""
+    observed: float
+    """What the labels say."""
+    allowed: float
+    """The border of what T allows, on the side where `observed` is."""
+    reason: str
+    """The contradiction as a sentence, with its figures."""
+
+
+class TransitionCheck(NamedTuple):
+    """Whether complementary labels refute T; see `check_transition`."""
+
+    tests: tuple[TransitionTest, ...]
+    level: float
+
+    @property
+    def p_value(self) -> float:
+        """The smallest p-value of the tests, corrected for their number (Bonferroni)."""
+        return min(1.0, len(self.tests) * min(test.p_value for test in self.tests))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether `p_value` is below `level`."""
+        return self.p_value < self.level
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why T is refuted: a sentence for each test that refutes it, the clearest first."""
+        limit = self.level / len(self.tests)
+        refuting = sorted((test for test in self.tests if test.p_value < limit), key=_by_p_value)
+        return [test.reason for test in refuting]
+
+    def __str__(self) -> str:
+        """Return the result as one line, and a line for each reason."""
+        if not self.refuted:
+            return f"the labels do not refute T (p = {self.p_value:.2g}, {len(self.tests)} tests)"
+        return "\n".join([f"the labels refute T (p = {self.p_value:.2g}):", *self.reasons])
+
+
+def _by_p_value(test: TransitionTest) -> float:
+    return test.p_value
+
+
+def check_transition(
+    y_comp: ArrayLike,
+    T: ArrayLike,
+    *,
+    q: ArrayLike | None = None,
+    y_pred: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    level: float = _LEVEL,
+) -> TransitionCheck:
+    r"""Test whether complementary labels refute T, whatever the classes of the rows are.
+
+    Everything that is estimated without true labels (error rates, confusion matrices) holds only if
+    the labels were drawn from T. True labels are not needed to find that they were not. T has
+    these consequences, whatever the class prior:
+
+    - **label shares**: the share of label k lies between ``min_y T[y, k]`` and ``max_y T[y, k]``;
+    - **floor**: no q has an expected SCEL below the least entropy of a row of T;
+    - **free q**: the best q is a mixture of rows of T, so that a q which was learned without T is
+      not better than its projection ``p T``, with ``p = decode.class_probabilities(q, T)``;
+    - **error rate**: the error rate of any prediction, which URE estimates, is between 0 and 1.
+
+    A matrix that passes is not proven: labels can agree with a wrong T.
+
+    Parameters
+    ----------
+    y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K)
+        Held-out complementary labels, which neither `q` nor `y_pred` was fitted to.
+    T : array-like of shape (K, K)
+        The transition matrix to test.
+    q : array-like of shape (N, K), optional
+        Complementary probabilities of a model that does not know T, such as
+        ``CPEClassifier(...).predict_complementary_proba``. Needed for "floor" and "free q".
+    y_pred : array-like of shape (N,), optional
+        Predicted class indices. Needed for "error rate".
+    classes : array-like of shape (K,), optional
+        Names of the classes, for the reasons.
+    sample_weight : array-like of shape (N,), optional
+    level : float
+        T counts as refuted if the corrected p-value is below `level`: the share of correct
+        matrices that are refuted by mistake is at most `level`.
+
+    Returns
+    -------
+    TransitionCheck
+        ``refuted``, ``p_value``, ``reasons`` and the single ``tests``. Print it.
+
+    Notes
+    -----
+    "label shares" is an exact binomial test for one label per row without weights, else a t-test
+    with errors over rows; all 2K borders are tested, and its p-value is corrected for that.
+    The other tests are one-sided t-tests with the standard error over rows. A probability of
+    exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+
+    Examples
+    --------
+    >>> from ybar import labels, metrics, transition
+    >>> y = [0, 1, 2, 3] * 100
+    >>> T = transition.strong(4, random_state=0)
+    >>> y_comp = labels.draw(y, T, random_state=0)
+    >>> metrics.check_transition(y_comp, T).refuted
+    False
+    >>> print(metrics.check_transition(y_comp * 0, T, classes=["a", "b", "c", "d"]))
+    the labels refute T (p = 3.5e-77):
+    100.0% of the labels are 'a'; T allows at most 76.0%, whatever the classes of the rows
+    """
+    array = transition.check(T)
+    level = checks.number(level, "level", "a number from 0 to 1", 0, 1)
+    names = np.arange(len(array)) if classes is None else np.asarray(classes)
+    if len(names) != len(array):
+        raise ValueError(
+            f"classes must name each of the {len(array)} classes of T; got {len(names)} names"
+        )
+    tests = [_label_shares(y_comp, array, names.tolist(), sample_weight)]
+    if q is not None:
+        tests += _of_probabilities(y_comp, array, q, sample_weight)
+    if y_pred is not None:
+        tests += _error_rate(y_comp, array, y_pred, sample_weight)
+    return TransitionCheck(tuple(tests), level)
+
+
+def _label_shares(
+    y_comp: ArrayLike, T: FloatArray, names: list[Any], sample_weight: ArrayLike | None
+) -> TransitionTest:
+    """Test the share of each label against the least and the largest entry of its column."""
+    rows, k = labels.pairs(y_comp, len(T))
+    n_rows = len(np.asarray(y_comp))
+    weights = None if sample_weight is None else checks.weights(sample_weight, n_rows)
+    low, high = T.min(axis=0), T.max(axis=0)
+    single = weights is None and np.ndim(y_comp) == 1
+    if single:
+        count = np.bincount(k, minlength=len(T))
+        share = count / len(k)
+        above = stats.binom.sf(count - 1, len(k), high)
+        below = stats.binom.cdf(count, len(k), low)
+    else:
+        share, error = _shares_with_errors(rows, k, n_rows, len(T), weights)
+        n_labelled = len(np.unique(rows))
+        above = _upper_tail(share - high, error, n_labelled)
+        below = _upper_tail(low - share, error, n_labelled)
+    p_values = np.minimum(above, below)
+    at = int(np.argmin(p_values))
+    is_above = above[at] <= below[at]
+    border = float(high[at] if is_above else low[at])
+    reason = (
+        f"{100 * share[at]:.1f}% of the labels are {checks.shown(names[at])}; T allows at "
+        f"{'most' if is_above else 'least'} {100 * border:.1f}%, whatever the classes of the rows"
+    )
+    p_value = min(1.0, 2 * len(T) * float(p_values[at]))
+    return TransitionTest("label shares", p_value, float(share[at]), border, reason)
+
+
+def _shares_with_errors(
+    rows: IntArray, k: IntArray, n_rows: int, n_classes: int, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the share of each label among all labels, and its standard error over rows."""
+    pairs = [
+        mean_and_error((k == label).astype(np.float64), rows, n_rows, weights)
+        for label in range(n_classes)
+    ]
+    share, error = np.array(pairs).T
+    return share, error
+
+
+def _upper_tail(difference: ArrayLike, error: ArrayLike, n_rows: int) -> FloatArray:
+    """Return the one-sided p-value of a difference above 0 (Student's t).
+
+    The error is that of `n_rows` rows and one more without any difference: a few rows that happen
+    to agree have no error of their own, but prove nothing.
+    """
+    if n_rows < 2:
+        return np.ones(np.shape(difference))
+    error = np.hypot(np.nan_to_num(error, nan=np.inf), np.asarray(difference) / n_rows)
+    t = np.divide(difference, error, out=np.zeros(np.shape(difference)), where=error > 0)
+    return np.asarray(special.stdtr(n_rows - 1, -t))
+
+
+def _of_probabilities(
+    y_comp: ArrayLike, T: FloatArray, q: ArrayLike, sample_weight: ArrayLike | None
+) -> list[TransitionTest]:
+    """Test SCEL of q against the least entropy of a row of T, and against SCEL of p T."""
+    free = scel_losses(y_comp, q, None)
+    scel, error = mean_and_error(*free, sample_weight)
+    n_labelled = len(np.unique(free.rows))
+    floor = float(special.entr(T).sum(axis=1).min())
+    too_low = TransitionTest(
+        "floor",
+        float(_upper_tail(floor - scel, error, n_labelled)),
+        scel,
+        floor,
+        f"SCEL of a model that does not know T is {scel:.4f}; T allows no model below {floor:.4f}",
+    )
+    projected = scel_losses(y_comp, decode.class_probabilities(q, T) @ T, None)
+    paired = Losses(projected.values - free.values, free.rows, free.n)
+    loss, loss_error = mean_and_error(*paired, sample_weight)
+    worse = TransitionTest(
+        "free q",
+        float(_upper_tail(loss, loss_error, n_labelled)),
+        scel,
+        scel + loss,
+        f"SCEL of a model that does not know T is {scel:.4f}; made to agree with T it is "
+        f"{scel + loss:.4f}, higher by {loss:.4f} ± {loss_error:.4f}",
+    )
+    return [too_low, worse]
+
+
+def _error_rate(
+    y_comp: ArrayLike, T: FloatArray, y_pred: ArrayLike, sample_weight: ArrayLike | None
+) -> list[TransitionTest]:
+    """Test URE against 0 and 1; a singular T has no URE."""
+    if transition.is_singular(T):
+        return []
+    (losses,) = ure_losses(y_comp, T, stacklevel=3, y_pred=y_pred)
+    rate, error = mean_and_error(*losses, sample_weight)
+    n_labelled = len(np.unique(losses.rows))
+    border = 0.0 if rate < 0.5 else 1.0
+    p_value = min(1.0, 2 * float(_upper_tail(abs(rate - 0.5) - 0.5, error, n_labelled)))
+    reason = (
+        f"the error rate would be {100 * rate:.1f}% ± {100 * error:.1f}% under T; it cannot be "
+        f"{'below 0' if border == 0 else 'above 100'}%"
+    )
+    return [TransitionTest("error rate", p_value, rate, border, reason)]
