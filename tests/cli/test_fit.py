@@ -232,6 +232,7 @@ def test_after_the_time_limit_no_candidate_starts(folder, monkeypatch):
     monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn"))
     done = run("fit", "answers.csv", "--label", "not", "--time-limit", 1e-9, "--json")
     assert done.exit_code == 1
+    assert not list(folder.glob("ybar-bug-*"))
     assert not os.path.exists("model.ybar")
 
 
