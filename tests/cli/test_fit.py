@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tempfile
 from functools import partial
 
 import numpy as np
@@ -227,9 +228,11 @@ def test_words_for_missing_values_among_numbers_are_missing_values(folder, gap):
 
 
 def test_after_the_time_limit_no_candidate_starts(folder, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn"))
     done = run("fit", "answers.csv", "--label", "not", "--time-limit", 1e-9, "--json")
     assert done.exit_code == 1
+    assert not list(folder.glob("ybar-bug-*"))
     assert not os.path.exists("model.ybar")
 
 

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..utils.errors import FailureError, InputError
+from ..utils.errors import FailureError, InputError, UnexplainedFailureError
 from ..utils.extras import MissingExtraError, require
 from .output import note, say
 
@@ -62,8 +62,8 @@ def _report(error: Exception) -> int:
         case InputError():
             say(str(error))
             return USAGE
-        case FailureError() if isinstance(error.__cause__, ValueError):
-            say(f"{error}. {_write_traceback(error)}")  # the cause may be a bug
+        case UnexplainedFailureError():
+            say(f"{error}. {_write_traceback(error)}")
             return FAILED
         case OSError() | MissingExtraError() | FailureError():
             say(str(error))

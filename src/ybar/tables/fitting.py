@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import transition
-from ..utils.errors import FailureError
+from ..utils.errors import FailureError, UnexplainedFailureError
 from ..utils.typing import FloatArray
 from . import candidates, scoring
 from .candidates import CandidateResult
@@ -146,7 +146,12 @@ def fit(
     fitted = [result for result in results if result.failed is None]
     if not fitted:
         reasons = "; ".join(f"{result.method}: {result.failed}" for result in results)
-        raise FailureError(f"no model could be fitted ({reasons})") from results[0].failure
+        message = f"no model could be fitted ({reasons})"
+        failures = [result.failure for result in results if type(result.failure) is ValueError]
+        if not failures:
+            raise FailureError(message)
+        # A ValueError of an estimator is about the data, or a bug; the traceback shows which.
+        raise UnexplainedFailureError(message) from failures[0]
     best = min(fitted, key=lambda result: result.scel)
     mask = table.y_comp.mask[held_out]
     constant = scoring.constant_losses(table.y_comp.mask[training], mask)

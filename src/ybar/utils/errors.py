@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["FailureError", "InputError", "input_errors"]
+__all__ = ["FailureError", "InputError", "UnexplainedFailureError", "input_errors"]
 
 
 class InputError(ValueError):
@@ -14,6 +14,10 @@ class InputError(ValueError):
 
 class FailureError(RuntimeError):
     """An operation that failed for a reason outside ybar, such as a worker that was killed."""
+
+
+class UnexplainedFailureError(FailureError):
+    """A failure that may be a bug in ybar; the command line writes its traceback to a file."""
 
 
 @contextlib.contextmanager
