@@ -1,9 +1,9 @@
-# make demo | test | test-slow | bench | lint | docs | results
+# make demo | test | test-slow | bench | lint | docs | results | sweep
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-slow bench lint docs results clean
+.PHONY: demo test test-slow bench lint docs results sweep clean
 
 demo: .venv/.package
 	$(BIN)/ybar demo --output demo
@@ -45,6 +45,12 @@ results: .venv/.package
 	$(BIN)/python studies/calibration.py
 	$(BIN)/python studies/summary.py
 	$(BIN)/python studies/fill_tables.py
+
+# Starts or resumes the long runs of the paper's MLPs beside other work, on one core. Safe to kill:
+# the ledger keeps every run that has ended. `make results` then exports them and builds the tables.
+sweep: .venv/.package
+	nice -n 19 $(BIN)/ybar reproduce paper --base mlp --trial 0 --jobs 1 \
+	  --ledger results/paper.sqlite --merge results/paper/runs.csv --output results/sweep
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,
 # so that tests run against the built wheel.
