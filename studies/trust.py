@@ -1,4 +1,4 @@
-"""Learn T from where it was given, pulled back by a trust in it that SCEL chooses.
+"""Learn T with the matrix passed in as a prior, whose weight (trust) SCEL chooses.
 
 Trials of the paper's columns with strong labels, without noise and with noise 0.5 that the T given
 knows nothing of. ``cpe-f`` told T as it is given (endless trust), ``cpe-t`` with each trust, and
@@ -70,7 +70,7 @@ def chosen(row: dict[str, str]) -> str:
 def table(rows: list[dict[str, str]]) -> str:
     """Return the accuracies as Markdown."""
     found = [
-        "| data | labels | trial | `cpe-f`, T as given "
+        "| data | labels | trial | `cpe-f`, T unchanged "
         f"| {' | '.join(f'trust {t:,}' for t in TRUSTS)} | chosen by SCEL | `cpe-f`, true T |",
         f"|---|---|---|---|{'---|' * len(TRUSTS)}---|---|",
     ]
@@ -78,7 +78,7 @@ def table(rows: list[dict[str, str]]) -> str:
         choice = chosen(row)
         names = ["given", *map(str, TRUSTS), choice]
         figures = " | ".join(f"{float(row[f'accuracy {name}']):.1f}" for name in names)
-        shown = "T as given" if choice == "given" else f"{int(choice):,}"
+        shown = "T unchanged" if choice == "given" else f"{int(choice):,}"
         found.append(
             f"| {row['dataset']} | {row['setting']} | {row['trial']} "
             f"| {figures} ({shown}) | {float(row['true T']):.1f} |"
