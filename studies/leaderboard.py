@@ -156,7 +156,7 @@ def noise(ours: list[Row]) -> str:
     """Compare learning the noise level with a T that includes the noise, as Markdown."""
     best = "best-scel.accuracy_max"
     lines = [
-        "| data | labels | cpe-f, T without the noise | cpe-n | cpe-f, T with the noise | difference |",
+        "| data | labels | cpe-f, T without noise | cpe-n | cpe-f, noisy T | difference |",
         "|---|---|---|---|---|---|",
     ]
     by_level: dict[str, list[float]] = {}

@@ -1,10 +1,10 @@
 """Learn T with the matrix passed in as a prior, whose weight (trust) SCEL chooses.
 
-Trials of the paper's columns with strong labels, without noise and with noise 0.5 that the T given
-knows nothing of. ``cpe-f`` told T as it is given (endless trust), ``cpe-t`` with each trust, and
-``cpe-f`` told the T that the labels were drawn from, which is not among those chosen from.
-Writes ``results/trust.csv``, a line a trial as it ends (those in it are not run again), and
-``results/trust.md``.
+The columns of the paper with strong labels, without noise and with noise 0.5, which the T passed in
+does not contain. Each trial trains ``cpe-f`` with that T, ``cpe-t`` with each trust, and ``cpe-f``
+with the T that the labels were drawn from. The last one is a reference: SCEL cannot choose it.
+Writes ``results/trust.csv``, one line per trial, as it ends (trials in the file are not run again),
+and ``results/trust.md``.
 
     python studies/trust.py
 """
