@@ -56,8 +56,10 @@ API = {
     "report": ("Pages", "ybar.report"),
     "experiments-plan": ("Plans of experiments", "ybar.experiments.plan.reading"),
     "experiments-model": ("Parts of a plan", "ybar.experiments.plan.model"),
+    "experiments-jobs": ("Jobs of a plan", "ybar.experiments.plan.jobs"),
     "experiments-ledger": ("The ledger", "ybar.experiments.runs.ledger"),
     "experiments-sweep": ("Sweeps", "ybar.experiments.runs.sweep"),
+    "experiments-cluster": ("Clusters", "ybar.experiments.runs.cluster"),
     "experiments-transfer": ("Export and merge", "ybar.experiments.runs.transfer"),
     "experiments-tables": ("Tables of results", "ybar.experiments.results.tables"),
 }

@@ -127,7 +127,7 @@ def table() -> str:
     for row in read():
         trial = found.setdefault((row["dataset"], row["setting"], row["trial"]), {})
         trial[row["estimate"]] = float(row["error"]), float(row["accuracy"])
-    titles = {"uniform": "taken for uniform", "100 both": "100 rows with both labels"}
+    titles = {"uniform": "uniform T", "100 both": "100 rows with both labels"}
     titles |= {"1000 both": "1,000 rows with both labels", "true": "the true T"}
     lines = [
         "| data | T | trials | " + " | ".join(titles.get(name, name) for name in ESTIMATES) + " |",

@@ -107,7 +107,7 @@ def board(ours: list[Row], papers: list[Row]) -> str:
         lines.append(f"| {dataset} | {setting} | {best} ({whose}) | {figures} | {shown(ceiling)} |")
     lines += [
         "",
-        "| | columns run | ahead of the paper | by, mean | least |",
+        "| | columns run | ahead of the paper | mean gain | smallest gain |",
         "|---|---|---|---|---|",
     ]
     for name, values in gains.items():
@@ -153,23 +153,23 @@ def ablation(ours: list[Row]) -> str:
 
 
 def noise(ours: list[Row]) -> str:
-    """Return what not being told of the noise costs, as Markdown."""
+    """Compare learning the noise level with a T that includes the noise, as Markdown."""
     best = "best-scel.accuracy_max"
     lines = [
-        "| data | labels | T without the noise, cpe-f | cpe-n | told of the noise | cpe-n - told |",
+        "| data | labels | cpe-f, T without noise | cpe-n | cpe-f, noisy T | difference |",
         "|---|---|---|---|---|---|",
     ]
     by_level: dict[str, list[float]] = {}
     for dataset, setting in COLUMNS:
-        told = {row["trial"]: row for row in of(ours, "told", "cpe-f", dataset, setting)}
-        found = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
+        aware = {row["trial"]: row for row in of(ours, "told", "cpe-f", dataset, setting)}
+        learned = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
         unaware = of(ours, "without noise layer", "cpe-f", dataset, setting)
-        if not setting.startswith("noise"):  # to be told is to be given T
-            told = {row["trial"]: row for row in unaware}
-        both = told.keys() & found.keys()
+        if not setting.startswith("noise"):  # the T of both is the same
+            aware = {row["trial"]: row for row in unaware}
+        both = aware.keys() & learned.keys()
         if both:
-            gaps = [float(found[trial][best]) - float(told[trial][best]) for trial in both]
-            cells = (cell(runs, best) for runs in (unaware, found.values(), told.values()))
+            gaps = [float(learned[trial][best]) - float(aware[trial][best]) for trial in both]
+            cells = (cell(runs, best) for runs in (unaware, learned.values(), aware.values()))
             figures = " | ".join(map(shown, cells))
             gap = statistics.fmean(gaps)
             lines.append(f"| {dataset} | {setting} | {figures} | {gap:+.1f} |")
@@ -177,7 +177,7 @@ def noise(ours: list[Row]) -> str:
             by_level.setdefault(level, []).append(gap)
     if not by_level:
         return "*Not run yet.*\n"
-    lines += ["", "| noise | columns | cpe-n - told, mean | least |", "|---|---|---|---|"]
+    lines += ["", "| noise | columns | mean difference | smallest |", "|---|---|---|---|"]
     for level, gaps in sorted(by_level.items()):
         mean, least = statistics.fmean(gaps), min(gaps)
         lines.append(f"| {level} | {len(gaps)} | {mean:+.2f} | {least:+.2f} |")

@@ -1,10 +1,10 @@
-"""Learn T from where it was given, pulled back by a trust in it that SCEL chooses.
+"""Learn T with the matrix passed in as a prior, whose weight (trust) SCEL chooses.
 
-Trials of the paper's columns with strong labels, without noise and with noise 0.5 that the T given
-knows nothing of. ``cpe-f`` told T as it is given (endless trust), ``cpe-t`` with each trust, and
-``cpe-f`` told the T that the labels were drawn from, which is not among those chosen from.
-Writes ``results/trust.csv``, a line a trial as it ends (those in it are not run again), and
-``results/trust.md``.
+The columns of the paper with strong labels, without noise and with noise 0.5, which the T passed in
+does not contain. Each trial trains ``cpe-f`` with that T, ``cpe-t`` with each trust, and ``cpe-f``
+with the T that the labels were drawn from. The last one is a reference: SCEL cannot choose it.
+Writes ``results/trust.csv``, one line per trial, as it ends (trials in the file are not run again),
+and ``results/trust.md``.
 
     python studies/trust.py
 """
@@ -70,7 +70,7 @@ def chosen(row: dict[str, str]) -> str:
 def table(rows: list[dict[str, str]]) -> str:
     """Return the accuracies as Markdown."""
     found = [
-        "| data | labels | trial | `cpe-f`, T as given "
+        "| data | labels | trial | `cpe-f`, T unchanged "
         f"| {' | '.join(f'trust {t:,}' for t in TRUSTS)} | chosen by SCEL | `cpe-f`, true T |",
         f"|---|---|---|---|{'---|' * len(TRUSTS)}---|---|",
     ]
@@ -78,7 +78,7 @@ def table(rows: list[dict[str, str]]) -> str:
         choice = chosen(row)
         names = ["given", *map(str, TRUSTS), choice]
         figures = " | ".join(f"{float(row[f'accuracy {name}']):.1f}" for name in names)
-        shown = "T as given" if choice == "given" else f"{int(choice):,}"
+        shown = "T unchanged" if choice == "given" else f"{int(choice):,}"
         found.append(
             f"| {row['dataset']} | {row['setting']} | {row['trial']} "
             f"| {figures} ({shown}) | {float(row['true T']):.1f} |"
