@@ -1,1 +1,1 @@
-"""Experiments: a plan, its runs on processes or a cluster, their ledger, tables and figures."""
+"""Experiments: a plan, its runs on Dask workers, their ledger, tables and figures."""

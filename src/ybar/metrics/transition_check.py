@@ -104,8 +104,8 @@ def check_transition(
         Names of the classes, for the reasons.
     sample_weight : array-like of shape (N,), optional
     level : float
-        T counts as refuted if the corrected p-value is below `level`: the share of correct
-        matrices that are refuted by mistake is at most `level`.
+        T counts as refuted if the corrected p-value is below `level`: about that share of correct
+        matrices, or less, is refuted by mistake.
 
     Returns
     -------

@@ -258,3 +258,17 @@ def test_no_worker_hears_ctrl_c_nor_one_that_replaces_another():
         while first in (alive := pids(workers)) or len(alive) < 2:
             pass
         assert not any(hears(pid) for pid in alive)
+
+
+def test_a_local_cluster_listens_on_the_loopback_interface_only():
+    with cluster(None, 1) as workers:
+        addresses = {address for _, address, *_ in listening(workers.local.scheduler)}
+    assert addresses == {"127.0.0.1"}
+
+
+def listening(scheduler):
+    """Return (kind, address, port) of every server socket of a scheduler."""
+    web = [socket.getsockname() for socket in scheduler.http_server._sockets.values()]
+    return [("http", *name) for name in web] + [
+        ("rpc", *address.removeprefix("tcp://").split(":")) for address in [scheduler.address]
+    ]

@@ -181,7 +181,7 @@ def _start_local(distributed: Any, n: int) -> Any:
                     n_workers=n,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=":0",
+                    dashboard_address="127.0.0.1:0",
                     memory_limit=None,
                     silence_logs=logging.CRITICAL,
                 )
