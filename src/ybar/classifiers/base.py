@@ -81,7 +81,17 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return state
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q, the probability of each class as a complementary label."""
+        """Return q: the probability of each class as a complementary label.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Columns in the order of ``classes_``.
+        """
         raise NotImplementedError
 
     def predict(self, X: Any) -> AnyArray:

@@ -23,7 +23,6 @@ History: TypeAlias = Mapping[str, Any]
 
 _CRITERIA = ("scel", "ure")
 _LOSS = "training loss"
-# Methods whose loss is -log q of the label: SCEL itself, but for dropout and averaging.
 _OTHER_STYLES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 3)))
 
 
