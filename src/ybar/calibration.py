@@ -65,7 +65,7 @@ def fit_temperature(
     p : array-like of shape (N, K)
         Class probabilities of those rows.
     T : array-like of shape (K, K)
-        Transition matrix of the labels; evidence has its own.
+        Transition matrix of the labels; evidence names its T.
     sample_weight : array-like of shape (N,), optional
 
     Returns
@@ -100,7 +100,7 @@ def fit_temperature(
             raise ValueError("T must be the transition matrix of the labels, K×K; got None")
         observed = observed.with_transition(transition.check(T, n_classes))
     elif T is not None:
-        raise ValueError("T must be left out if y_comp is Evidence, which has its own")
+        raise ValueError("T must be left out if y_comp is Evidence, which names its T")
     rows, code, patterns = observed.separate_terms()
     if len(rows) == 0:
         raise ValueError("y_comp must be informative in some row; got evidence of nothing")

@@ -205,7 +205,7 @@ def _assign_classes(corners: FloatArray, rows: list[IntArray], q: FloatArray) ->
     corner, name = optimize.linear_sum_assignment(cost)
     least = cost[corner, name].sum()
     for y in range(len(cost)):
-        # The best assignment that gives this corner another class.
+        # The best assignment in which this corner belongs to another class.
         kept = cost[y, name[y]]
         cost[y, name[y]] = 1 - 10 * len(cost) * np.log(_NEVER)
         others = optimize.linear_sum_assignment(cost)

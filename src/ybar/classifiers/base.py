@@ -70,7 +70,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     @property
     def label_transition_(self) -> FloatArray:
-        """The T that labels are assumed to follow; networks may estimate one of their own."""
+        """The T that labels are assumed to follow; networks may estimate another one."""
         return self.transition_
 
     def __getstate__(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if not np.allclose(T, observed.transition, rtol=0, atol=1e-9):
             raise ValueError(
                 "transition must be the T of the complementary labels in y, or be left out "
-                "(evidence has its own); got another one"
+                "(the evidence names its T); got another one"
             )
         return observed
 

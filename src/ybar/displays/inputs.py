@@ -27,7 +27,7 @@ def class_names(classes: ArrayLike | None, n_classes: int) -> AnyArray:
 
 
 def codes_of(values: ArrayLike, names: AnyArray, argument: str) -> IntArray:
-    """Return the class index of each row, whose class is given by name."""
+    """Return the class index of each row from the name of its class."""
     array = checks.label_array(values, f"{argument} must hold one class per row")
     if len(array) == 0:
         raise ValueError(f"{argument} must hold at least one class; got none")

@@ -41,7 +41,7 @@ class TrainingCurveDisplay:
     criterion : {"scel", "ure"}
         If it is NaN or missing, as without validation, only the loss is plotted.
     same_scale : bool
-        Whether the loss shares the axis of the criterion, or has its own on the right.
+        Whether the loss shares the axis of the criterion, or has a second axis on the right.
     histories : dict of histories, optional
         Histories by learning rate. The criterion of each is plotted, and the line of `history`, the
         one selected, is thicker.

@@ -102,7 +102,7 @@ def error_bound(
     T_true: ArrayLike | None = None,
     distance: Distance = "l1",
 ) -> ErrorBound:
-    """Return both sides of the paper's Proposition 2, or of its Corollary if `T_true` is given.
+    """Return both sides of the paper's Proposition 2, or of its Corollary if `T_true` is passed.
 
     Parameters
     ----------

@@ -193,7 +193,7 @@ def _upper_tail(difference: ArrayLike, error: ArrayLike, n_rows: int) -> FloatAr
     """Return the one-sided p-value of a difference above 0 (Student's t).
 
     The error is that of `n_rows` rows and one more without any difference: a few rows that happen
-    to agree have no error of their own, but prove nothing.
+    to agree have a standard error of 0, but prove nothing.
     """
     if n_rows < 2:
         return np.ones(np.shape(difference))
