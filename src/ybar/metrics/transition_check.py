@@ -51,7 +51,9 @@ class TransitionCheck(NamedTuple):
     def reasons(self) -> list[str]:
         """Why T is refuted: a sentence for each test that refutes it, the clearest first."""
         limit = self.level / len(self.tests)
-        refuting = sorted((test for test in self.tests if test.p_value < limit), key=_by_p_value)
+        refuting = sorted(
+            (test for test in self.tests if test.p_value < limit), key=lambda test: test.p_value
+        )
         return [test.reason for test in refuting]
 
     def __str__(self) -> str:
@@ -59,10 +61,6 @@ class TransitionCheck(NamedTuple):
         if not self.refuted:
             return f"the labels do not refute T (p = {self.p_value:.2g}, {len(self.tests)} tests)"
         return "\n".join([f"the labels refute T (p = {self.p_value:.2g}):", *self.reasons])
-
-
-def _by_p_value(test: TransitionTest) -> float:
-    return test.p_value
 
 
 def check_transition(

@@ -13,6 +13,7 @@ from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.jobs import Training
 from ybar.experiments.plan.model import METHODS, Dataset, Facts, Network, Setting
 from ybar.experiments.plan.reading import parse
+from ybar.neural import methods as networks
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -114,10 +115,9 @@ def test_noise_that_is_told_makes_no_uniform_matrix_uniform():
 
 
 def test_every_method_of_the_networks_has_its_row():
-    losses = pytest.importorskip("ybar.neural.losses")
-    assert set(plan.METHODS) == set(losses.METHODS)
+    assert set(plan.METHODS) == set(networks.METHODS)
     for name, method in plan.METHODS.items():
-        assert method.decoder == losses.METHODS[name].decoder
+        assert method.decoder == networks.METHODS[name].decoder
 
 
 def recorded(name):
