@@ -42,9 +42,9 @@ def temper(p: ArrayLike, temperature: float) -> FloatArray:
     >>> calibration.temper([[0.8, 0.2]], 0.5).round(3)
     array([[0.941, 0.059]])
     """
-    probabilities = _probabilities(p)
+    logs = logarithms(_probabilities(p))
     level = checks.number(temperature, "temperature", "a finite number above 0", 5e-324)
-    return _tempered(logarithms(probabilities), level)
+    return np.asarray(softmax((logs - logs.max(axis=1, keepdims=True)) / level, axis=1))
 
 
 def fit_temperature(
@@ -65,7 +65,7 @@ def fit_temperature(
     p : array-like of shape (N, K)
         Class probabilities of those rows.
     T : array-like of shape (K, K)
-        Transition matrix of the labels; evidence has its own.
+        Transition matrix of the labels; evidence names its T.
     sample_weight : array-like of shape (N,), optional
 
     Returns
@@ -100,7 +100,7 @@ def fit_temperature(
             raise ValueError("T must be the transition matrix of the labels, K×K; got None")
         observed = observed.with_transition(transition.check(T, n_classes))
     elif T is not None:
-        raise ValueError("T must be left out if y_comp is Evidence, which has its own")
+        raise ValueError("T must be left out if y_comp is Evidence, which names its T")
     rows, code, patterns = observed.separate_terms()
     if len(rows) == 0:
         raise ValueError("y_comp must be informative in some row; got evidence of nothing")
@@ -157,15 +157,7 @@ def expected_calibration_error(y_true: ArrayLike, p: ArrayLike, *, n_bins: int =
 
 
 def _probabilities(p: ArrayLike) -> AnyArray:
-    shape = checks.array_of_numbers(p, "p must be an N×K array of probabilities").shape
-    if len(shape) != 2 or shape[1] < 2 or shape[0] == 0:
-        raise ValueError(
-            "p must have shape (N, K), at least one row and a column for each of at least 2 "
-            f"classes; got {shape}"
-        )
-    return check_probabilities(p, shape[1], name="p")
-
-
-def _tempered(logs: FloatArray, temperature: float) -> FloatArray:
-    shifted = (logs - logs.max(axis=1, keepdims=True)) / temperature
-    return np.asarray(softmax(shifted, axis=1))
+    probabilities = check_probabilities(p, name="p")
+    if len(probabilities) == 0:
+        raise ValueError(f"p must have at least one row; got shape {probabilities.shape}")
+    return probabilities

@@ -7,7 +7,7 @@ computed with numpy in blocks of rows, so that no array of size N×K×K is ever 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy import linalg
 from . import transition
 from .utils import checks
 from .utils.distances import pairwise
-from .utils.typing import AnyArray, BoolArray, FloatArray, IntArray
+from .utils.typing import AnyArray, FloatArray, IntArray
 
 __all__ = ["class_probabilities", "decode", "inverse"]
 
@@ -67,11 +67,9 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
     check_method(method)
     if isinstance(method, str) and transition.is_uniform(array):
         return np.asarray(probabilities.argmin(axis=1))
-    decide, numbers_per_row = _decider(array, method)
-    out = np.empty(len(probabilities), dtype=np.intp)
-    for rows in _blocks(len(probabilities), numbers_per_row):
-        out[rows] = decide(probabilities[rows].astype(np.float64, copy=False))
-    return out
+    return _in_blocks(
+        probabilities, np.empty(len(probabilities), dtype=np.intp), *_decider(array, method)
+    )
 
 
 def check_method(method: Method, *, name: str = "method") -> None:
@@ -135,7 +133,7 @@ def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
     array([[0. , 0.8, 0.2]])
     """
     array, probabilities = _check(q, T)
-    return _class_probabilities(probabilities, array)
+    return _in_blocks(probabilities, np.empty(probabilities.shape), *_solver(array))
 
 
 def inverse(T: ArrayLike, *, stacklevel: int = 2) -> FloatArray:
@@ -161,18 +159,21 @@ def inverse(T: ArrayLike, *, stacklevel: int = 2) -> FloatArray:
     return np.asarray(linalg.solve(array, np.eye(len(array))))
 
 
-def check_probabilities(q: ArrayLike, n_classes: int, *, name: str = "q") -> AnyArray:
+def check_probabilities(q: ArrayLike, n_classes: int | None = None, *, name: str = "q") -> AnyArray:
     """Return q as a float array of shape (N, K) whose rows are distributions.
 
-    float32 stays float32, so that a large q is not copied; blocks are converted when used.
+    Without `n_classes`, K may be any number from 2 on. float32 stays float32, so that a large q is
+    not copied; blocks are converted when used.
     """
     array = checks.array_of_numbers(q, f"{name} must be an N×K array of probabilities")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
-    if array.ndim != 2 or array.shape[1] != n_classes:
-        raise ValueError(
-            f"{name} must have shape (N, {n_classes}), one column for each class; got {array.shape}"
-        )
+    n_columns = array.shape[1] if array.ndim == 2 else 0
+    if n_columns < 2 or n_columns != (n_classes or n_columns):
+        columns = f"(N, {n_classes}), one column for each class"
+        if n_classes is None:
+            columns = "(N, K), one column for each of at least 2 classes"
+        raise ValueError(f"{name} must have shape {columns}; got {array.shape}")
     if array.size == 0:
         return array
     with np.errstate(invalid="ignore"):
@@ -202,17 +203,15 @@ def _check(q: ArrayLike, T: ArrayLike) -> tuple[FloatArray, AnyArray]:
     return array, check_probabilities(q, len(array))
 
 
-def _blocks(n: int, numbers_per_row: int) -> Iterator[slice]:
+def _in_blocks(
+    q: AnyArray, out: AnyArray, function: Callable[[FloatArray], AnyArray], numbers_per_row: int
+) -> AnyArray:
+    """Fill `out` with the function of q, computed in blocks of rows."""
     step = max(1, _BLOCK_NUMBERS // numbers_per_row)
-    return (slice(start, min(start + step, n)) for start in range(0, n, step))
-
-
-def _class_probabilities(q: AnyArray, T: FloatArray) -> FloatArray:
-    solve, numbers_per_row = _solver(T)
-    p = np.empty(q.shape)
-    for rows in _blocks(len(q), numbers_per_row):
-        p[rows] = solve(q[rows].astype(np.float64, copy=False))
-    return p
+    for start in range(0, len(q), step):
+        rows = slice(start, start + step)
+        out[rows] = function(q[rows].astype(np.float64, copy=False))
+    return out
 
 
 def _solver(T: FloatArray) -> tuple[Callable[[FloatArray], FloatArray], int]:
@@ -350,7 +349,8 @@ def _accelerated_em(q: FloatArray, T: FloatArray) -> FloatArray:
     def em(q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         r = p @ T
         g = _ratio(q, r) @ T.T
-        return p * g, g.max(axis=1) - 1, _log_likelihood(q, r)
+        log_likelihood = np.sum(q * np.log(r, out=np.zeros_like(r), where=q > 0), axis=1)
+        return p * g, g.max(axis=1) - 1, log_likelihood
 
     out = np.empty_like(q)
     left = np.arange(len(q))
@@ -381,8 +381,3 @@ def _accelerated_em(q: FloatArray, T: FloatArray) -> FloatArray:
         longest = np.where(~worse & (step == longest), 4 * longest, longest)
     out[left] = p
     return out
-
-
-def _log_likelihood(q: FloatArray, r: FloatArray) -> FloatArray:
-    seen: BoolArray = q > 0
-    return np.asarray(np.sum(q * np.log(r, out=np.zeros_like(r), where=seen), axis=1))

@@ -134,11 +134,7 @@ def estimate_from_probabilities(
 
 def _check_q(q: ArrayLike, most: int) -> FloatArray:
     """Return at most `most` evenly spaced rows of q, checked to have the rank that T needs."""
-    rule = "q must be an N×K array of probabilities, one column for each of at least 2 classes"
-    shape = np.shape(checks.array_of_numbers(q, rule))
-    if len(shape) != 2 or shape[1] < 2:
-        raise ValueError(f"{rule}; got shape {shape}")
-    array = decode.check_probabilities(q, shape[1])
+    array = decode.check_probabilities(q)
     n_rows, n_classes = array.shape
     if n_rows < n_classes:
         raise ValueError(
@@ -209,7 +205,7 @@ def _assign_classes(corners: FloatArray, rows: list[IntArray], q: FloatArray) ->
     corner, name = optimize.linear_sum_assignment(cost)
     least = cost[corner, name].sum()
     for y in range(len(cost)):
-        # The best assignment that gives this corner another class.
+        # The best assignment in which this corner belongs to another class.
         kept = cost[y, name[y]]
         cost[y, name[y]] = 1 - 10 * len(cost) * np.log(_NEVER)
         others = optimize.linear_sum_assignment(cost)

@@ -183,7 +183,7 @@ def test_importing_ybar_alone_loads_neither_numpy_nor_scikit_learn():
         (
             "distributed",
             "dask",
-            "from ybar.experiments.runs.cluster import cluster; cluster(None, 1).__enter__()",
+            "from ybar.experiments.runs.cluster import Cluster; Cluster(None, 1)",
         ),
         (
             "pyarrow",

@@ -70,7 +70,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     @property
     def label_transition_(self) -> FloatArray:
-        """The T that labels are assumed to follow; networks may estimate one of their own."""
+        """The T that labels are assumed to follow; networks may estimate another one."""
         return self.transition_
 
     def __getstate__(self) -> dict[str, Any]:
@@ -81,7 +81,17 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return state
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q, the probability of each class as a complementary label."""
+        """Return q: the probability of each class as a complementary label.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features)
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Columns in the order of ``classes_``.
+        """
         raise NotImplementedError
 
     def predict(self, X: Any) -> AnyArray:
@@ -219,7 +229,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         if not np.allclose(T, observed.transition, rtol=0, atol=1e-9):
             raise ValueError(
                 "transition must be the T of the complementary labels in y, or be left out "
-                "(evidence has its own); got another one"
+                "(the evidence names its T); got another one"
             )
         return observed
 

@@ -209,9 +209,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         checks.n_jobs(self.n_jobs)
         check_select(self.select)
         for name in ("early_stopping", "verbose"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False; got {checks.shown(value)}")
+            checks.boolean(getattr(self, name), name)
 
     def _params(
         self,
@@ -256,16 +254,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         self.model_ = trainer.fit(**self.best_params_)
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the ordinary class of each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
-
-        Returns
-        -------
-        ndarray of shape (N,)
-        """
+        """Return the ordinary class of each row of X."""
         check_is_fitted(self, "model_")
         if self.estimates_ == "p" and (self.decoder or self.decoder_) == "max":
             return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
@@ -276,30 +265,12 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
 
         With "cpe-i" the trees estimate q only, and p is computed from q by
         `ybar.decode.class_probabilities`.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
-
-        Returns
-        -------
-        ndarray of shape (N, K)
         """
         check_is_fitted(self, "model_")
         return self._outputs(X) if self.estimates_ == "p" else super().predict_proba(X)
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q: the probability of each class as a complementary label.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-            Columns in the order of ``classes_``; 0 for classes that never occurred in y.
-        """
+        """Return q; with "cpe-i" it is 0 for classes that never occurred in y."""
         check_is_fitted(self, "model_")
         outputs = self._outputs(X)
         return outputs @ self.transition_ if self.estimates_ == "p" else outputs

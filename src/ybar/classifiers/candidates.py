@@ -62,17 +62,12 @@ def record_search(
     scel: FloatArray,
     std_error: FloatArray,
     best_index: int,
-    losses: FloatArray | None = None,
 ) -> None:
-    """Set the attributes of a search, as ``GridSearchCV`` has them.
-
-    `losses` are the ones to select by, SCEL by default.
-    """
-    losses = scel if losses is None else losses
-    classifier.cv_results_ = cv_results(params, scel, std_error, losses)
+    """Set the attributes of a search by SCEL, as ``GridSearchCV`` has them."""
+    classifier.cv_results_ = cv_results(params, scel, std_error)
     classifier.best_index_ = best_index
     classifier.best_params_ = params[best_index]
-    classifier.best_score_ = float(-losses[best_index])
+    classifier.best_score_ = float(-scel[best_index])
 
 
 def cv_results(

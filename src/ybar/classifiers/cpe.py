@@ -47,7 +47,7 @@ def _without_probabilities(estimator: Any) -> str:
     )
 
 
-def _base_gives_probabilities(classifier: CPEClassifier) -> bool:
+def _has_probabilities(classifier: CPEClassifier) -> bool:
     base = classifier._base()
     if not hasattr(base, "predict_proba"):
         raise AttributeError(_without_probabilities(base))
@@ -158,19 +158,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
                 delattr(self, attribute)
         return self
 
-    @available_if(_base_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q: the probability of each class as a complementary label.
-
-        Parameters
-        ----------
-        X : array-like, N rows
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-            Columns in the order of ``classes_``; 0 for classes that never occurred in y.
-        """
+        """Return q; it is 0 for classes that never occurred in y."""
         check_is_fitted(self, "estimator_")
         proba = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
         columns = self.seen_classes_[np.asarray(self.estimator_.classes_, dtype=np.intp)]
@@ -203,8 +193,8 @@ def _weight_parameter(estimator: Any) -> str:
         return f"{name}__{_weight_parameter(last)}"
     if isinstance(estimator, BaseSearchCV):
         return _weight_parameter(estimator.estimator)
-    taken = inspect.signature(estimator.fit).parameters.values()
-    anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken)
+    parameters = inspect.signature(estimator.fit).parameters.values()
+    anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
     if not anything and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
             f"sample_weight must be left out: estimator {type(estimator).__name__} has no sample "

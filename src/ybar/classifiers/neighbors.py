@@ -186,16 +186,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         return Losses(log_losses(q, 1 / (len(k) + 1)), validation[rows], len(X))
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q: the label frequencies among the k nearest rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-        """
+        """Return q: the label frequencies among the k nearest rows."""
         check_is_fitted(self, "neighbors_")
         numbers = as_float(self._validate(X, reset=False))
         nearest = self._search(self.pca_, self.neighbors_, numbers, self.n_neighbors_)

@@ -92,7 +92,10 @@ def check(
             "y must hold each class at least twice, to train and to test; got "
             f"{checks.shown(names[counts.argmin()])} once. Add rows of it"
         )
-    model = _default_classifier() if classifier is None else classifier
+    model = classifier
+    if model is None:
+        base = make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
+        model = CPEClassifier(base, decoder="likelihood")
     if isinstance(model, type) or not hasattr(model, "get_params") or _prefix(model) is None:
         shown = model.__name__ if isinstance(model, type) else checks.shown(model)
         raise ValueError(
@@ -119,11 +122,6 @@ def _check_memory(X: Any, n_rows: int, total: int) -> None:
 
 def _kind(value: Any) -> str:
     return "None" if value is None else type(value).__name__
-
-
-def _default_classifier() -> CPEClassifier:
-    base = make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
-    return CPEClassifier(base, decoder="likelihood")
 
 
 def _prefix(model: Any) -> str | None:

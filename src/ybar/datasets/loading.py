@@ -43,7 +43,7 @@ def load(
     target : str, optional
         The column with the classes. CSV and Parquet need it.
     test_size : float or int, default=0.25
-        The test part of a source that has no split of its own, stratified by class.
+        The test part of a source that is not split already, stratified by class.
     random_state : int, RandomState or None, default=0
         The seed of that split.
     mirror : str, optional
@@ -54,7 +54,7 @@ def load(
     data : sklearn.utils.Bunch
         ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``classes``. The y are class indices
         0..K-1 into ``classes``, the names. Images stay uint8, N×784; digits are in [0, 1]; CSV and
-        Parquet give DataFrames.
+        Parquet become DataFrames.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from ..utils.typing import AnyArray
 
 MAX_BYTES = 4 * 2**30  # larger files, or files that declare to unpack to more, are not read
 _CHUNK = 2**20
+_MOST_LISTED = 20
 
 
 def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
@@ -139,7 +140,8 @@ def read_parquet(path: Path) -> Any:
     return pyarrow.Table.from_batches(batches, schema=file.schema_arrow).to_pandas()
 
 
-def listed(names: Iterable[object], most: int = 20) -> str:
-    """Return names as text, at most so many of them."""
+def listed(names: Iterable[object]) -> str:
+    """Return names as text, at most 20 of them."""
     names = list(names)
-    return str(names) if len(names) <= most else f"{names[:most]} and {len(names) - most} more"
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"{names[:_MOST_LISTED]}{more}"

@@ -118,12 +118,12 @@ class DecoderDisplay:
         fitted, X = last_step(classifier, X, name="classifier")
         q = fitted.predict_complementary_proba(X)
         decoder = fitted.decoder_ if fitted.decoder is None else fitted.decoder
-        own_p = decoder == "max" and getattr(fitted, "estimates_", "q") == "p"
+        decodes_p = decoder == "max" and getattr(fitted, "estimates_", "q") == "p"
         return cls(
             q,
             fitted.transition_,
             decoder=decoder,
-            p=fitted.predict_proba(X) if own_p else None,
+            p=fitted.predict_proba(X) if decodes_p else None,
             classes=fitted.classes_,
             y_true=y_true,
         ).plot(ax)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from .. import decode
 from ..utils import checks
-from ..utils.encoding import check_classes, look_up
+from ..utils.encoding import check_classes, look_up, union_of_classes
 from ..utils.typing import AnyArray, FloatArray, IntArray
 
 _MOST_EXAMPLES = 20
@@ -27,7 +27,7 @@ def class_names(classes: ArrayLike | None, n_classes: int) -> AnyArray:
 
 
 def codes_of(values: ArrayLike, names: AnyArray, argument: str) -> IntArray:
-    """Return the class index of each row, whose class is given by name."""
+    """Return the class index of each row from the name of its class."""
     array = checks.label_array(values, f"{argument} must hold one class per row")
     if len(array) == 0:
         raise ValueError(f"{argument} must hold at least one class; got none")
@@ -36,23 +36,14 @@ def codes_of(values: ArrayLike, names: AnyArray, argument: str) -> IntArray:
 
 def all_classes(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
     """Return all classes that occur among true and predicted ones, sorted."""
-    kinds = []
-    for values, argument in ((y_true, "y_true"), (y_pred, "y_pred")):
+
+    def occurring(values: ArrayLike, argument: str) -> AnyArray:
         array = checks.label_array(values, f"{argument} must hold one class per row")
-        kinds.append(np.unique(checks.label_column(array, argument)))
-    first, second = kinds
-    if len(first) and len(second) and len({kind.dtype.kind in "OUT" for kind in kinds}) > 1:
-        raise ValueError(
-            "y_true and y_pred must hold classes of one kind; got "
-            f"{checks.shown(first[0])} and {checks.shown(second[0])}"
-        )
-    names = np.union1d(first, second)
-    if len(names) < 2:
-        raise ValueError(
-            "y_true and y_pred must hold at least 2 classes; got "
-            f"{checks.shown(names.tolist())}. Name all with classes="
-        )
-    return names
+        return np.unique(checks.label_column(array, argument))
+
+    return union_of_classes(
+        occurring(y_true, "y_true"), occurring(y_pred, "y_pred"), "y_true and y_pred"
+    )
 
 
 def one_or_few(values: ArrayLike, n_classes: int, argument: str) -> FloatArray:

@@ -23,7 +23,6 @@ History: TypeAlias = Mapping[str, Any]
 
 _CRITERIA = ("scel", "ure")
 _LOSS = "training loss"
-# Methods whose loss is -log q of the label: SCEL itself, but for dropout and averaging.
 _OTHER_STYLES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 3)))
 
 
@@ -42,7 +41,7 @@ class TrainingCurveDisplay:
     criterion : {"scel", "ure"}
         If it is NaN or missing, as without validation, only the loss is plotted.
     same_scale : bool
-        Whether the loss shares the axis of the criterion, or has its own on the right.
+        Whether the loss shares the axis of the criterion, or has a second axis on the right.
     histories : dict of histories, optional
         Histories by learning rate. The criterion of each is plotted, and the line of `history`, the
         one selected, is thicker.

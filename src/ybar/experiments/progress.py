@@ -31,7 +31,7 @@ class WorkDone:
         self.running: dict[tuple[str, ...], float] = {}
 
     def update(self, job: Job, share: float, ended: bool) -> float:
-        """Return the work that is done, given that a job has ended, or that a share is done."""
+        """Return the work that is done, after a job has ended, or a share of it is done."""
         names = tuple(hashes(job))
         if ended:
             self.done |= set(names)

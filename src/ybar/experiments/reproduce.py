@@ -20,7 +20,7 @@ from .progress import WorkDone, shown
 from .results import outputs, plots, render
 from .results.choose import Runs
 from .runs import data, transfer
-from .runs.cluster import cluster
+from .runs.cluster import Cluster
 from .runs.cost import Cost, cost_of_jobs
 from .runs.ledger import Entry, Ledger
 from .runs.sweep import sweep
@@ -194,11 +194,12 @@ def _run(
     todo = [job for job in jobs if set(hashes(job)) - known.keys()]
     if not todo:
         return
-    if dask is None:  # workers elsewhere have what may be missing here
+    if dask is None:  # workers on other machines may have what is missing here
         for kind in {type(job.base) for job in todo} & _NEEDED.keys():
             expect(*_NEEDED[kind])
     work = WorkDone(todo, known, cost_of_jobs(ledger.entries(), facts))
-    with cluster(dask, min(n_jobs, len(todo))) as workers, _terminated_as_interrupted():
+    workers = Cluster(dask, min(n_jobs, len(todo)))
+    with contextlib.closing(workers), _terminated_as_interrupted():
         try:
             with shown(work, console) as report:
                 sweep(todo, ledger, workers, report)

@@ -146,9 +146,7 @@ class Evidence:
             whichever of its classes is the true one.
         classes : array-like of shape (K,), or int, optional
         """
-        array = kinds.check_sets(sets, "is in the row's set")
-        names = kinds.names_of_columns(sets, array, classes, "sets")
-        return cls._of(kinds.of_sets(array, names))
+        return cls._of(kinds.of_sets(sets, classes))
 
     @classmethod
     def excluded(cls, sets: ArrayLike, *, classes: ArrayLike | int | None = None) -> Self:
@@ -157,9 +155,7 @@ class Evidence:
         This is the evidence of a set of wrong classes that was drawn at once, every set of its
         size being equally likely.
         """
-        array = kinds.check_sets(sets, "is ruled out")
-        names = kinds.names_of_columns(sets, array, classes, "sets")
-        return cls._of(kinds.of_sets(~array, names))
+        return cls._of(kinds.of_sets(sets, classes, excluded=True))
 
     @classmethod
     def answers(cls, asked: ArrayLike, yes: ArrayLike, *, classes: ArrayLike | int) -> Self:

@@ -40,13 +40,9 @@ def of_values(values: ArrayLike, classes: ArrayLike | int | None) -> Content:
             f"{array.shape}"
         )
     names = names_of_columns(values, array, classes, "values")
-    wrong = ~np.isfinite(array) | (array < 0)
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"values must be finite and not negative; got {array[row, column]:g} in row {row}, "
-            f"column {column}. Write 1 for each class in a row about which nothing is known"
-        )
+    checks.not_negative(
+        array, "values", ". Write 1 for each class in a row about which nothing is known"
+    )
     return Content(names, np.arange(len(array)), _of_table(array))
 
 
@@ -100,15 +96,18 @@ def of_annotators(
     return Content(names, code, _of_table(np.concatenate([m.T for m in matrices])[used]))
 
 
-def of_sets(sets: BoolArray, names: AnyArray) -> Content:
-    """Return the observation "one of these", for each row a set of classes."""
-    empty = ~sets.any(axis=1)
+def of_sets(sets: ArrayLike, classes: ArrayLike | int | None, *, excluded: bool = False) -> Content:
+    """Return the observation "one of these", for each row a set of classes; or "none of these"."""
+    array = _check_sets(sets, "is ruled out" if excluded else "is in the row's set")
+    names = names_of_columns(sets, array, classes, "sets")
+    possible = ~array if excluded else array
+    empty = ~possible.any(axis=1)
     if empty.any():
         raise ValueError(
             f"sets must leave some class possible in each row; row {int(np.argmax(empty))} leaves "
             "none. Correct or drop it; leave all classes possible if nothing is known"
         )
-    masks, code = unique_rows(sets)
+    masks, code = unique_rows(possible)
     return Content(names, code, _of_table(masks.astype(np.float64)))
 
 
@@ -158,7 +157,7 @@ def names_of_columns(values: Any, array: AnyArray, classes: Any, name: str) -> A
     return names
 
 
-def check_sets(sets: ArrayLike, meaning: str) -> BoolArray:
+def _check_sets(sets: ArrayLike, meaning: str) -> BoolArray:
     """Return sets of classes as a boolean array; `meaning` is the meaning of True."""
     rule = f"sets must be a boolean array of shape (N, K), True where a class {meaning}"
     array = checks.label_array(sets, rule, meaning)

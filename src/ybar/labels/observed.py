@@ -134,33 +134,26 @@ class Observed:
         return Terms(rows, self.code[rows], self.patterns)
 
 
-def observe(
-    y: ArrayLike | Evidence,
-    classes: ArrayLike | None = None,
-    *,
-    name: str = "y",
-) -> Observed:
+def observe(y: ArrayLike | Evidence, classes: ArrayLike | None = None) -> Observed:
     """Check labels in the user's names, or evidence, and convert them to the internal form.
 
     Parameters
     ----------
     y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
     classes : array-like of shape (K,), optional
-        All classes. Evidence has its own.
-    name : str
-        Name of the caller's argument, for errors.
+        All classes. Evidence names them itself.
     """
     if isinstance(y, Evidence):
         return _of_evidence(y)
-    codes, names = encode(y, classes, name=name)
+    codes, names = encode(y, classes)
     return _of_codes(codes, names)
 
 
-def observe_codes(y: ArrayLike | Evidence, n_classes: int, *, name: str = "y_comp") -> Observed:
+def observe_codes(y: ArrayLike | Evidence, n_classes: int) -> Observed:
     """Check labels that are class indices, or evidence, and convert them to the internal form."""
     if isinstance(y, Evidence):
         return _of_evidence(y)
-    return _of_codes(check_codes(y, n_classes, name=name), np.arange(n_classes))
+    return _of_codes(check_codes(y, n_classes), np.arange(n_classes))
 
 
 def mean_one(weights: FloatArray | None, rows: Any) -> FloatArray | None:

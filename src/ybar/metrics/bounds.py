@@ -46,12 +46,18 @@ def complementary_estimation_loss(
     >>> metrics.complementary_estimation_loss([0, 1], T[[0, 1]], T)
     0.0
     """
+    array, probabilities, true = _check(y_true, q, T)
+    losses = _losses_against_rows(probabilities, array, true, loss)
+    return mean_and_error(losses, np.arange(len(true)), len(true), sample_weight)[0]
+
+
+def _check(y_true: ArrayLike, q: ArrayLike, T: ArrayLike) -> tuple[FloatArray, AnyArray, IntArray]:
+    """Return T, q and the true classes."""
     array = transition.check(T)
     probabilities = check_probabilities(q, len(array))
     true = check_indices(y_true, len(array), "y_true")
     same_length("y_true", len(true), "q", len(probabilities))
-    losses = _losses_against_rows(probabilities, array, true, loss)
-    return mean_and_error(losses, np.arange(len(true)), len(true), sample_weight)[0]
+    return array, probabilities, true
 
 
 def _losses_against_rows(q: AnyArray, T: FloatArray, true: IntArray, loss: Distance) -> FloatArray:
@@ -96,7 +102,7 @@ def error_bound(
     T_true: ArrayLike | None = None,
     distance: Distance = "l1",
 ) -> ErrorBound:
-    """Return both sides of the paper's Proposition 2, or of its Corollary if `T_true` is given.
+    """Return both sides of the paper's Proposition 2, or of its Corollary if `T_true` is passed.
 
     Parameters
     ----------
@@ -122,11 +128,8 @@ def error_bound(
     >>> metrics.error_bound([0, 1], [[0.1, 0.5, 0.4], [0.5, 0.1, 0.4]], T).error_rate
     0.0
     """
-    array = transition.check(T)
+    array, probabilities, true = _check(y_true, q, T)
     true_T = array if T_true is None else transition.check(T_true, len(array), name="T_true")
-    probabilities = check_probabilities(q, len(array))
-    true = check_indices(y_true, len(array), "y_true")
-    same_length("y_true", len(true), "q", len(probabilities))
     nearest = pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
     error_rate = float(np.mean(nearest != true))
     gamma = transition.gamma(array, distance)

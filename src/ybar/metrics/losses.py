@@ -39,18 +39,14 @@ def scel_losses(
 
     A probability of exactly 0 counts as `zero_as`; None is 1/(n+1) among n labels.
     """
-    shape = checks.array_of_numbers(q, f"{name} must be an N×K array of probabilities").shape
-    if len(shape) != 2 or shape[1] < 2:
-        raise ValueError(
-            f"{name} must have shape (N, K), one column for each of at least 2 classes; got {shape}"
-        )
-    probabilities = check_probabilities(q, shape[1], name=name)
-    observed = y_comp if isinstance(y_comp, Observed) else observe_codes(y_comp, shape[1])
+    probabilities = check_probabilities(q, name=name)
+    n_classes = probabilities.shape[1]
+    observed = y_comp if isinstance(y_comp, Observed) else observe_codes(y_comp, n_classes)
     checks.same_length("y_comp", len(observed), name, len(probabilities))
-    if len(observed.classes) != shape[1]:
+    if len(observed.classes) != n_classes:
         raise ValueError(
             f"{name} must have a column for each of the {len(observed.classes)} classes of the "
-            f"evidence; got shape {shape}"
+            f"evidence; got shape {probabilities.shape}"
         )
     rows, code, patterns = observed.separate_terms()
     if len(rows) == 0:

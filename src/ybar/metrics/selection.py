@@ -55,8 +55,7 @@ def one_standard_error(
     errors = _numbers(std_error, "std_error", len(losses))
     order = np.arange(len(losses)) if complexity is None else complexity
     order = _numbers(order, "complexity", len(losses))
-    if not isinstance(paired, (bool, np.bool_)):
-        raise ValueError(f"paired must be True or False; got {checks.shown(paired)}")
+    checks.boolean(paired, "paired")
     if np.isnan(order).any():
         raise ValueError(
             "complexity must be a number for each candidate; got NaN for candidate "

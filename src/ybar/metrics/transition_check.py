@@ -51,7 +51,9 @@ class TransitionCheck(NamedTuple):
     def reasons(self) -> list[str]:
         """Why T is refuted: a sentence for each test that refutes it, the clearest first."""
         limit = self.level / len(self.tests)
-        refuting = sorted((test for test in self.tests if test.p_value < limit), key=_by_p_value)
+        refuting = sorted(
+            (test for test in self.tests if test.p_value < limit), key=lambda test: test.p_value
+        )
         return [test.reason for test in refuting]
 
     def __str__(self) -> str:
@@ -59,10 +61,6 @@ class TransitionCheck(NamedTuple):
         if not self.refuted:
             return f"the labels do not refute T (p = {self.p_value:.2g}, {len(self.tests)} tests)"
         return "\n".join([f"the labels refute T (p = {self.p_value:.2g}):", *self.reasons])
-
-
-def _by_p_value(test: TransitionTest) -> float:
-    return test.p_value
 
 
 def check_transition(
@@ -193,7 +191,7 @@ def _upper_tail(difference: ArrayLike, error: ArrayLike, n_rows: int) -> FloatAr
     """Return the one-sided p-value of a difference above 0 (Student's t).
 
     The error is that of `n_rows` rows and one more without any difference: a few rows that happen
-    to agree have no error of their own, but prove nothing.
+    to agree have a standard error of 0, but prove nothing.
     """
     if n_rows < 2:
         return np.ones(np.shape(difference))

@@ -52,7 +52,7 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
     rule = f"{name} must be {'a' if n_classes is None else repr('uniform') + ' or a'} K×K array"
     array = checks.array_of_numbers(T, f"{rule} of numbers").astype(np.float64)
     checks.same_names(T, name)
-    _check_shape(array, n_classes, name)
+    check_shape(array, n_classes, name)
     _check_entries(array, name)
     sums = array.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
@@ -66,7 +66,8 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
     return np.asarray(array / sums[:, None])
 
 
-def _check_shape(array: AnyArray, n_classes: int | None, name: str) -> None:
+def check_shape(array: AnyArray, n_classes: int | None, name: str) -> None:
+    """Raise `ValueError` unless an array is square, with a row for each of at least 2 classes."""
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(
             f"{name} must be square, one row and one column for each class; got shape {array.shape}"

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from ..utils import checks
-from ..utils.encoding import encode, pairs
+from ..utils.encoding import encode, pairs, union_of_classes
 from ..utils.typing import FloatArray
+from .checking import check_shape
 
 __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
@@ -217,18 +218,8 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
     )
     if classes is None and (comp.ndim == 1 or comp.shape[1:] == (1,)):
         # The classes of both together; each is encoded alone first, so that errors name it.
-        kinds = [np.unique(column), encode(y_comp, name="y_comp")[1]]
-        if len({names.dtype.kind in "OUT" for names in kinds}) > 1:
-            raise ValueError(
-                "y_true and y_comp must hold labels of one kind; got "
-                f"{checks.shown(kinds[0][0])} and {checks.shown(kinds[1][0])}"
-            )
-        classes = np.union1d(*kinds)
-        if len(classes) < 2:
-            raise ValueError(
-                "y_true and y_comp must hold at least 2 classes; got only "
-                f"{checks.shown(classes[0])}. Name all with classes="
-            )
+        others = encode(y_comp, name="y_comp")[1]
+        classes = union_of_classes(np.unique(column), others, "y_true and y_comp")
     comp, names = encode(y_comp, classes, name="y_comp")
     true, _ = encode(column, names, name="y_true")
     checks.same_length("y_true", len(true), "y_comp", len(comp))
@@ -244,16 +235,6 @@ def check_counts(values: ArrayLike, name: str) -> FloatArray:
     array = checks.array_of_numbers(values, f"{name} must be a K×K array of numbers").astype(
         np.float64
     )
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
-        raise ValueError(
-            f"{name} must be square, one row and one column for each of at least 2 classes; "
-            f"got shape {array.shape}"
-        )
-    wrong = ~np.isfinite(array) | (array < 0)
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"{name} must be finite and not negative; got {array[row, column]:g} at row {row}, "
-            f"column {column}"
-        )
+    check_shape(array, None, name)
+    checks.not_negative(array, name)
     return array

@@ -84,6 +84,23 @@ def array_of_numbers(values: Any, rule: str) -> AnyArray:
     return array
 
 
+def not_negative(array: AnyArray, name: str, advice: str = "") -> None:
+    """Raise `ValueError` for the first entry that is negative, infinite or NaN."""
+    wrong = np.argwhere(~np.isfinite(array) | (array < 0))
+    if len(wrong):
+        place = tuple(wrong[0])
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), place, strict=False))
+        raise ValueError(
+            f"{name} must be finite and not negative; got {array[place]:g} in {where}{advice}"
+        )
+
+
+def boolean(value: Any, name: str) -> None:
+    """Raise `ValueError` unless a value is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {shown(value)}")
+
+
 def number(
     value: Any, name: str, allowed: str, low: float = -math.inf, high: float = math.inf
 ) -> float:
@@ -233,12 +250,7 @@ def weights(sample_weight: Any, n_rows: int) -> FloatArray:
             f"sample_weight must have one number for each of the {n_rows} rows; got shape "
             f"{array.shape}"
         )
-    wrong = ~np.isfinite(array) | (array < 0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"sample_weight must be finite and not negative; got {array[row]:g} in row {row}"
-        )
+    not_negative(array, "sample_weight")
     if not array.any():
         raise ValueError("sample_weight must be above zero somewhere, not all zero; got only zeros")
     return array.astype(np.float64)

@@ -91,6 +91,22 @@ def encode(
     return codes.astype(np.intp, copy=False), names
 
 
+def union_of_classes(first: AnyArray, second: AnyArray, arguments: str) -> AnyArray:
+    """Return all classes of two arguments, sorted; raise `ValueError` if they cannot be joined."""
+    if len(first) and len(second) and len({a.dtype.kind in "OUT" for a in (first, second)}) > 1:
+        raise ValueError(
+            f"{arguments} must hold classes of one kind; got {checks.shown(first[0])} and "
+            f"{checks.shown(second[0])}"
+        )
+    names = np.union1d(first, second)
+    if len(names) < 2:
+        raise ValueError(
+            f"{arguments} must hold at least 2 classes; got {checks.shown(names.tolist())}. Name "
+            "all with classes="
+        )
+    return names
+
+
 def look_up(column: AnyArray, names: AnyArray, argument: str) -> IntArray:
     """Return the index in `names` of each value."""
     order = np.argsort(names)

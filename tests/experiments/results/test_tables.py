@@ -88,7 +88,8 @@ def test_agreement_counts_cells_and_lists_those_that_differ(paper, paper_entries
     off = changed(off, None, {"base": "gbdt", "dataset": "mnist", "setting": "weak"})
     found = tables.agreement(tables.build(Runs(off, paper)))
     assert found[:4] == (468, 467, 466, 465)
-    assert [d[2:] for d in found.differing] == [
+    listed = [(d.dataset, d.setting, d.cell) for d in found.differing]
+    assert [(*names, c.mean, c.n, c.of, c.paper) for *names, c in listed] == [
         ("mnist", "weak", 50.0, 4, 5, (92.6, 0.1)),
         ("mnist", "strong", 70.0, 5, 5, (94.5, 0.4)),
     ]

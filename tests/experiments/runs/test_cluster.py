@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from sweep_helpers import PLAN, UNRULY, Here, jobs_of, scores, unruly_plan
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.runs import cluster as clusters
 from ybar.experiments.runs import sweep as sweeps
-from ybar.experiments.runs.cluster import ExecutionError, cluster
+from ybar.experiments.runs.cluster import Cluster, ExecutionError
 from ybar.experiments.runs.ledger import Ledger
 from ybar.experiments.runs.sweep import sweep
 
@@ -55,7 +56,7 @@ def test_workers_give_the_same_bits_as_this_process_though_one_is_killed(
     unruly, jobs, ledger, tmp_path
 ):
     some = [*unruly("dies_once"), *(job for job in jobs if job.trial == 0)]
-    with cluster(None, 2) as workers:
+    with closing(Cluster(None, 2)) as workers:
         sweep(some, ledger, workers)
     assert (tmp_path / "mark").exists()  # a worker was killed
     with Ledger(tmp_path / "here.sqlite") as other:
@@ -90,7 +91,7 @@ def test_a_sweep_survives_the_loss_of_ten_workers(ledger, tmp_path, monkeypatch)
                 os.kill(rng.choice(alive), signal.SIGKILL)
                 killed.append(alive)
 
-    with cluster(None, 2) as workers:
+    with closing(Cluster(None, 2)) as workers:
         killer = threading.Thread(target=kill)
         killer.start()
         try:
@@ -109,7 +110,7 @@ def test_a_sweep_survives_the_loss_of_ten_workers(ledger, tmp_path, monkeypatch)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_run_that_kills_its_worker_is_recorded_and_the_others_finish(unruly, ledger):
     (job,) = unruly("dies", "dies_once", rates=[1e-2])
-    with cluster(None, 2) as workers:
+    with closing(Cluster(None, 2)) as workers:
         sweep(plan_jobs.split(job, 1), ledger, workers)
     ended = {(e.config["method"], e.cause is None) for e in ledger.entries()}
     assert ended == {("cpe-f", True), ("scl-nl", True), ("dies_once", True), ("dies", False)}
@@ -120,7 +121,7 @@ def test_a_run_that_kills_its_worker_is_recorded_and_the_others_finish(unruly, l
 def test_the_progress_of_a_job_is_reported_while_it_runs(ledger):
     job = jobs_of(PLAN.replace("epochs = 4", "epochs = 300"))[-1]
     reported = []
-    with cluster(None, 1) as workers:
+    with closing(Cluster(None, 1)) as workers:
         sweep([job], ledger, workers, lambda job, share, outcomes: reported.append(share))
     assert len(reported) > 1
     assert all(0 < share < 1 for share in reported[:-1])
@@ -135,7 +136,7 @@ def test_what_ends_beside_an_error_of_the_machine_is_recorded(jobs, ledger, monk
     def wait_for_both(futures, **_):
         return wait(futures, timeout=60)
 
-    with cluster(None, 2) as workers:
+    with closing(Cluster(None, 2)) as workers:
         while workers.n_free() < 2:
             pass
         monkeypatch.setattr(distributed, "wait", wait_for_both)
@@ -146,11 +147,11 @@ def test_what_ends_beside_an_error_of_the_machine_is_recorded(jobs, ledger, monk
 
 def test_a_module_that_workers_lack_or_have_otherwise_stops_the_sweep(unruly, ledger, tmp_path):
     (job,) = unruly("well", rates=[1e-2])
-    with cluster(None, 1) as workers:
+    with closing(Cluster(None, 1)) as workers:
         (tmp_path / "unruly.py").write_text(UNRULY + "\n# changed\n")
         with pytest.raises(ExecutionError, match=r"unruly:well.*sha256"):
             sweep([job], ledger, workers)
-    with cluster(None, 1) as workers:
+    with closing(Cluster(None, 1)) as workers:
         (tmp_path / "unruly.py").unlink()
         with pytest.raises(ExecutionError, match="No module named 'unruly'"):
             sweep([job], ledger, workers)
@@ -161,7 +162,7 @@ def test_a_scheduler_that_does_not_answer_is_one_clear_error(monkeypatch):
     monkeypatch.setattr(clusters, "_SECONDS_TO_ANSWER", 0.5)
     with (
         pytest.raises(ExecutionError, match=r"tcp://127\.0\.0\.1:9"),
-        cluster("tcp://127.0.0.1:9", 1),
+        closing(Cluster("tcp://127.0.0.1:9", 1)),
     ):
         pass
 
@@ -170,6 +171,7 @@ def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
     (tmp_path / "p.toml").write_text(PLAN)
     code = textwrap.dedent("""
         import sys
+        from contextlib import closing
         from ybar.experiments.plan import jobs as plan_jobs, reading
         from ybar.experiments.runs import cluster, data, sweep
         from ybar.experiments.runs.ledger import Ledger
@@ -177,7 +179,7 @@ def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
             read = reading.read(sys.argv[1])
             facts = {d: data.facts(d) for part in read.parts for d in part.datasets}
             done = []
-            with Ledger(sys.argv[2]) as ledger, cluster.cluster(None, 1) as workers:
+            with Ledger(sys.argv[2]) as ledger, closing(cluster.Cluster(None, 1)) as workers:
                 jobs = plan_jobs.jobs(read, facts)
                 sweep.sweep(jobs, ledger, workers, lambda *a: done.append(a[2]))
             print(sum(len(outcomes) for outcomes in done if outcomes))
@@ -199,7 +201,7 @@ def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
 
 def test_workers_end_with_the_sweep_and_the_environment_is_as_before(jobs):
     before = dict(os.environ)
-    with cluster(None, 1) as workers:
+    with closing(Cluster(None, 1)) as workers:
         workers.submit(jobs[0])
         (pid,) = pids(workers)
         os.kill(pid, 0)
@@ -231,7 +233,7 @@ def killed_at_start(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_worker_that_is_killed_while_it_starts_is_replaced(killed_at_start, tmp_path):
-    with killed_at_start(always=False), cluster(None, 1) as workers:
+    with killed_at_start(always=False), closing(Cluster(None, 1)) as workers:
         assert (tmp_path / "mark").exists()
         assert len(pids(workers)) == 1
 
@@ -239,7 +241,7 @@ def test_a_worker_that_is_killed_while_it_starts_is_replaced(killed_at_start, tm
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_workers_that_are_always_killed_as_they_start_stop_the_sweep(killed_at_start, monkeypatch):
     monkeypatch.setattr(clusters, "_STARTS", 2)
-    with killed_at_start(always=True), pytest.raises(ExecutionError), cluster(None, 1):
+    with killed_at_start(always=True), pytest.raises(ExecutionError), closing(Cluster(None, 1)):
         pass
 
 
@@ -250,7 +252,7 @@ def test_no_worker_hears_ctrl_c_nor_one_that_replaces_another():
         masks = (int(re.search(rf"{name}:\s*(\w+)", text)[1], 16) for name in ("SigBlk", "SigIgn"))
         return not any(mask & (1 << (signal.SIGINT - 1)) for mask in masks)
 
-    with cluster(None, 2) as workers:
+    with closing(Cluster(None, 2)) as workers:
         first, second = pids(workers)
         assert not hears(first)
         assert not hears(second)
@@ -261,7 +263,7 @@ def test_no_worker_hears_ctrl_c_nor_one_that_replaces_another():
 
 
 def test_a_local_cluster_listens_on_the_loopback_interface_only():
-    with cluster(None, 1) as workers:
+    with closing(Cluster(None, 1)) as workers:
         addresses = {address for _, address, *_ in listening(workers.local.scheduler)}
     assert addresses == {"127.0.0.1"}
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cas
 
 from ... import datasets, transition
 from ...neural import methods as networks
-from ...transition.reading import read_matrix
+from ...transition.reading import WORDS, read_matrix
 from ...utils.checks import shown
 from ...utils.extras import require
 from .functions import find_function
@@ -51,8 +51,6 @@ else:
     pydantic = require("pydantic", "cli", "a plan of experiments")
 
 _DATASETS = ("digits", *datasets.REGISTRY)
-_MATRICES = ("uniform", "weak", "strong")
-_MAX_BYTES = 2**20
 
 
 @dataclass
@@ -65,7 +63,7 @@ class Definitions:
     methods: dict[str, Method] = field(default_factory=dict)
 
     def path(self, relative: str) -> Path:
-        """Return a path that the plan gives relative to itself."""
+        """Return a path of the plan, which is relative to the folder of the plan."""
         return (self.folder or Path()) / relative
 
 
@@ -84,9 +82,9 @@ class _Matrix(NamedTuple):
 
 
 def _matrix(value: Any, info: Info) -> _Matrix:
-    if isinstance(value, str) and value in _MATRICES:
+    if isinstance(value, str) and value in WORDS:
         return _Matrix(value)
-    allowed = f"be {', '.join(map(repr, _MATRICES))}, rows of numbers, or the path of a CSV file"
+    allowed = f"be {', '.join(map(repr, WORDS))}, rows of numbers, or the path of a CSV file"
     rows, classes = value, None
     try:
         if isinstance(value, str):
@@ -135,11 +133,11 @@ def _find_setting(value: Any, info: Info) -> Setting:
     if isinstance(value, str):
         if value in defined:
             return defined[value]
-        if value in _MATRICES:
+        if value in WORDS:
             return Setting(value, value)
         if re.fullmatch(r"noise-(0?\.\d+|[01](\.0*)?)", value):
             return Setting(value, "strong", float(value.removeprefix("noise-")))
-    raise _one_of([*_MATRICES, "noise-<level from 0 to 1>", *defined], value)
+    raise _one_of([*WORDS, "noise-<level from 0 to 1>", *defined], value)
 
 
 def _find_method(value: Any, info: Info) -> Method:

@@ -128,7 +128,7 @@ def _by_row(built: Sequence[tables.Table]) -> str:
             ran = [cell for cell in there if cell.n]
             if not ran:
                 continue
-            points = [cell.mean - cell.paper[0] for cell in ran if cell.paper is not None]
+            points = [cell.points for cell in ran]
             trials = {cell.n for cell in ran}
             lines.append(
                 f"| {markdown(table.name)} | {markdown(label)} | {len(ran)} of {len(there)} "

@@ -118,10 +118,12 @@ def _cell(cell: results.Cell, say_trials: bool) -> report.Cell:
     if cell.failed:
         details.append(f"† {_count(cell.failed, 'run')} failed")
     if cell.paper is not None:
-        details.append(f"paper {_shown(*cell.paper)}")
+        details.append(f"paper {results.as_text(cell.paper)}")
     if not cell.n:
         return report.Cell("no trial", "\n".join(details), "missing")
-    return report.Cell(_shown(cell.mean, cell.std), "\n".join(details), _MARKS[cell.differs])
+    return report.Cell(
+        results.as_text((cell.mean, cell.std)), "\n".join(details), _MARKS[cell.differs]
+    )
 
 
 def _differences(tables: Sequence[results.Table], agreement: results.Agreement) -> report.Section:
@@ -139,10 +141,10 @@ def _differences(tables: Sequence[results.Table], agreement: results.Agreement) 
             each.row,
             each.dataset,
             each.setting,
-            f"{each.mean:.1f}",
-            f"{each.n} of {each.of}",
-            _shown(*each.paper),
-            f"{each.mean - each.paper[0]:+.1f}".replace("-", "−"),
+            f"{each.cell.mean:.1f}",
+            f"{each.cell.n} of {each.cell.of}",
+            results.as_text(each.cell.paper),
+            f"{each.cell.points:+.1f}".replace("-", "−"),
         ]
         for each in agreement.differing
     ]
@@ -225,10 +227,6 @@ def _provenance(entries: Sequence[Entry], plan: Plan, made: str) -> report.Secti
 
 def _failed(entries: Sequence[Entry]) -> int:
     return sum(entry.cause is not None for entry in entries)
-
-
-def _shown(mean: float, std: float) -> str:
-    return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f} ± {std:.1f}"
 
 
 def _count(number: int, what: str) -> str:

@@ -227,9 +227,7 @@ def agreement_map(tables: Iterable[Table]) -> Figure | None:
     columns = list(dict.fromkeys(column for *_, cells in rows for column in cells))
     datasets = list(dict.fromkeys(dataset for dataset, _ in columns))
     columns.sort(key=lambda column: datasets.index(column[0]))
-    off = np.array(
-        [[_points(cells.get(column, Cell())) for column in columns] for *_, cells in rows]
-    )
+    off = np.array([[cells.get(column, Cell()).points for column in columns] for *_, cells in rows])
     if not rows or np.isnan(off).all():
         return None
     labels = [f"{_label(name)}: {_label(label)}" for name, label, _ in rows]
@@ -260,10 +258,6 @@ def agreement_map(tables: Iterable[Table]) -> Figure | None:
         fontsize=10,
     )
     return figure
-
-
-def _points(cell: Cell) -> float:
-    return cell.mean - cell.paper[0] if cell.paper else np.nan
 
 
 def _draw_points(ax: Any, x: int, y: int, cell: Cell, points: float) -> None:

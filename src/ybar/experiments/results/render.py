@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...utils import text as text
 from ...utils.extras import require
-from .published import Accuracy
-from .tables import Cell, Table
+from .tables import Cell, Table, as_text
 
 if TYPE_CHECKING:
     import rich.table
@@ -151,19 +150,12 @@ def _number(value: float) -> str:
 def _ours(cell: Cell, between: str = " ± ") -> str:
     if not cell.of:
         return ""
-    shown = _shown((cell.mean, cell.std), between) if cell.n else "–"
+    shown = as_text((cell.mean, cell.std), between) if cell.n else "–"
     return f"{shown} ({cell.n}/{cell.of}{'†' if cell.failed else ''})"
 
 
 def _paper(cell: Cell, between: str = " ± ", mark: str = " ≠") -> str:
-    if cell.paper is None:
-        return ""
-    return _shown(cell.paper, between) + (mark if cell.differs else "")
-
-
-def _shown(accuracy: Accuracy, between: str) -> str:
-    mean, std = accuracy
-    return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}{between}{std:.1f}"
+    return as_text(cell.paper, between) + (mark if cell.differs else "")
 
 
 class _Grid(NamedTuple):

@@ -72,6 +72,11 @@ class Cell:
         return self.n == self.of
 
     @property
+    def points(self) -> float:
+        """The mean minus the paper's accuracy; NaN if there is nothing to compare."""
+        return self.mean - self.paper[0] if self.paper else math.nan
+
+    @property
     def differs(self) -> bool | None:
         """Whether the mean is off by more than 1 point + two of the paper's standard deviations.
 
@@ -79,8 +84,7 @@ class Cell:
         """
         if self.paper is None or not self.n:
             return None
-        accuracy, std = self.paper
-        return abs(self.mean - accuracy) > 1 + 2 * std + _ROUNDING
+        return abs(self.points) > 1 + 2 * self.paper[1] + _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,14 @@ class Table:
         for label, cells in self.rows:
             for (dataset, setting), cell in zip(self.columns, cells, strict=True):
                 yield label, dataset, setting, cell
+
+
+def as_text(accuracy: published.Accuracy | None, between: str = " ± ") -> str:
+    """Return an accuracy with its standard deviation, as far as they are known."""
+    if accuracy is None:
+        return ""
+    mean, std = accuracy
+    return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}{between}{std:.1f}"
 
 
 def build(
@@ -199,10 +211,7 @@ class Difference(NamedTuple):
     row: str
     dataset: str
     setting: str
-    mean: float
-    n: int
-    of: int
-    paper: published.Accuracy
+    cell: Cell
 
 
 class Agreement(NamedTuple):
@@ -247,12 +256,8 @@ def agreement(tables: Iterable[Table]) -> Agreement:
                 continue
             compared.append(cell)
             if cell.differs:
-                differing.append(
-                    Difference(
-                        table.name, row, dataset, setting, cell.mean, cell.n, cell.of, cell.paper
-                    )
-                )
-    differing.sort(key=lambda d: (-abs(d.mean - d.paper[0]), d))
+                differing.append(Difference(table.name, row, dataset, setting, cell))
+    differing.sort(key=lambda d: (-abs(d.cell.points), d[:4]))
     return Agreement(
         published=len(compared),
         run=sum(cell.n > 0 for cell in compared),

@@ -44,21 +44,17 @@ class ExecutionError(FailureError):
     """Jobs cannot be run at all; the message says why and what to do."""
 
 
-@contextlib.contextmanager
-def cluster(address: str | None, n: int) -> Iterator[Cluster]:
-    """Connect to the scheduler at an address, or start `n` worker processes on this machine.
-
-    Processes that are started here end with the context, or with this process, however it ends.
-    """
-    workers = Cluster(address, n)
-    try:
-        yield workers
-    finally:
-        workers.close()
-
-
 class Cluster:
-    """The workers of a Dask cluster; each thread of theirs runs one job."""
+    """The workers of a Dask cluster; each of their threads runs one job.
+
+    Parameters
+    ----------
+    address : str or None
+        The address of a scheduler. None: start worker processes on this machine. They end with
+        `close`, or with this process, however it ends.
+    n : int
+        How many worker processes to start.
+    """
 
     def __init__(self, address: str | None, n: int) -> None:
         self._distributed: Any = require("distributed", "dask", _WHAT)
@@ -87,7 +83,7 @@ class Cluster:
         return 0 if self._broken else n_threads - len(self._jobs)
 
     def _check_alone(self, n_threads: int) -> None:
-        """Warn when there have been no workers for a while, and give a local cluster up later."""
+        """Warn when there have been no workers for a while; later, stop a local cluster."""
         if n_threads or self._alone_since is None:
             self._alone_since, self._warned = time.monotonic(), False
         alone = time.monotonic() - self._alone_since

@@ -1,4 +1,4 @@
-"""How long jobs will take: from recorded runs, or else from the size of the computation."""
+"""The duration of jobs, predicted from recorded runs or from the size of the computation."""
 
 from __future__ import annotations
 

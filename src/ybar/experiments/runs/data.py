@@ -54,7 +54,7 @@ def load_planned(dataset: Dataset, expected: str) -> Bunch:
     if actual != expected:
         raise InputError(
             f"dataset {dataset.name!r} must be the one planned with, of sha256 {expected}; got "
-            f"{actual}. Give every worker the same files"
+            f"{actual}. Copy the same files to every worker"
         )
     return data
 

@@ -210,7 +210,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Give up all claims and close the file."""
+        """Release all claims and close the file."""
         if self._lock is not None:
             with contextlib.suppress(LedgerError), self._transaction() as connection:
                 connection.execute("DELETE FROM claim WHERE owner = ?", (self.owner,))

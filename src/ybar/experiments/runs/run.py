@@ -93,14 +93,12 @@ def failure(training: Training, error: BaseException, seconds: float = math.nan)
     """Return the outcome of a run that raised; paths of this machine are left out."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{_module_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames]
-    cause = _shortened(_PATHS.sub(r"…/\1", " ".join(f"{type(error).__name__}: {error}".split())))
+    cause = _PATHS.sub(r"…/\1", " ".join(f"{type(error).__name__}: {error}".split()))
+    if len(cause) > _LONGEST_CAUSE:
+        cause = f"{cause[:_LONGEST_CAUSE]}…"
     return Outcome(
         training, cause, "\n".join([*lines, cause]), seconds=seconds, versions=versions()
     )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…"
 
 
 def _module_path(filename: str) -> str:
