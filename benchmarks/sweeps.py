@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from ybar.experiments.plan import jobs, reading
 from ybar.experiments.runs import data
-from ybar.experiments.runs.cluster import cluster
+from ybar.experiments.runs.cluster import Cluster
 from ybar.experiments.runs.ledger import Ledger
 from ybar.experiments.runs.sweep import sweep
 
@@ -36,7 +37,7 @@ def sweep_workers() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
             path = Path(folder) / "runs.sqlite"
-            with Ledger(path) as ledger, cluster(None, n_workers) as workers:
+            with Ledger(path) as ledger, contextlib.closing(Cluster(None, n_workers)) as workers:
                 sweep(planned, ledger, workers)
                 if not all(ledger.hashes().values()):
                     raise RuntimeError("a run failed")
