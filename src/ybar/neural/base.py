@@ -168,7 +168,7 @@ class NetBase(ComplementaryClassifier):
         return np.asarray(logits[0])
 
     def _rows_of(self, X: Any, reset: bool, at_least: int = 1) -> Any:
-        """Return X observed: an array, or a torch dataset unchanged."""
+        """Return X checked: an array, or a torch dataset unchanged."""
         if reset:
             self.__dict__.pop("_kind", None)  # items of a torch dataset may differ in type
         if not inputs.is_dataset(X) and (self.network is None or np.ndim(X) < 3):
@@ -357,7 +357,7 @@ class NetBase(ComplementaryClassifier):
         self.decoder_ = self._default_decoder(observed, record.run)
         self._set_weights(record.weights)
         self._keep_transition(record)
-        self.history_ = {name: np.array(values) for name, values in record.history.items()}
+        self.history_ = record.curves()
         self.best_epoch_ = record.kept_epoch
         self.n_epochs_ = record.n_epochs
 
