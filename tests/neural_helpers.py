@@ -13,7 +13,8 @@ from ybar import (
     labels,
     transition,
 )
-from ybar.neural import evaluate, fitting, methods, population
+from ybar.metrics.likelihood import log_softmax
+from ybar.neural import fitting, methods, population
 from ybar.neural.loop import Recipe
 from ybar.neural.objective import Objective
 from ybar.neural.transition_layer import PARAMETRISATIONS, TransitionLayer
@@ -234,7 +235,7 @@ def strayed(seed=0, n=20_000, K=5):
     """Return logits, a T, labels that come from another one, and that one."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n, K)) * 3
-    p = np.exp(evaluate.log_softmax(logits))
+    p = np.exp(log_softmax(logits))
     y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     T = transition.strong(K, random_state=seed)
     true = 0.8 * T + 0.2 * np.roll(np.eye(K), 1, axis=1) * [1, 0, 1, 0, 1]

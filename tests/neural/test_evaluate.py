@@ -11,9 +11,10 @@ from neural_helpers import CPU, strayed
 from ybar import (
     transition,
 )
+from ybar.metrics.likelihood import log_softmax
 from ybar.neural import evaluate
 from ybar.neural.data import Rows
-from ybar.neural.evaluate import Reading, log_softmax
+from ybar.neural.evaluate import Reading
 from ybar.neural.samples import Samples
 from ybar.neural.transition_estimate import TransitionEstimate
 
@@ -97,6 +98,6 @@ def test_each_half_of_the_labels_is_judged_under_the_T_of_the_other():
     values = evaluate.held_out(
         outputs, Samples(np.arange(2000), k), np.arange(2000), np.linalg.pinv(T), parts
     )
-    q = np.exp(evaluate.log_softmax(logits))
+    q = np.exp(log_softmax(logits))
     expected = [-np.log((q[part] @ own)[np.arange(len(part)), k[part]]) for part, own in parts]
     assert values["scel"] == pytest.approx(np.concatenate(expected).mean())

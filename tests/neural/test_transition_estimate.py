@@ -10,8 +10,9 @@ from ybar import (
     labels,
     transition,
 )
+from ybar.labels.patterns import Patterns
+from ybar.metrics.likelihood import log_softmax
 from ybar.neural import evaluate
-from ybar.neural.samples import Patterns
 from ybar.neural.transition_estimate import TransitionEstimate
 
 K = 5
@@ -21,14 +22,14 @@ def synthetic(noise, seed=0, n=20_000):
     """Return logits, T without noise, and labels drawn from the p they give, with noise."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n, K)) * 3
-    p = np.exp(evaluate.log_softmax(logits))
+    p = np.exp(log_softmax(logits))
     y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     T = transition.strong(K, random_state=seed)
     return logits, T, labels.draw(y, transition.with_uniform_noise(T, noise), rng)
 
 
 def total(logits, k, T, noise, scale=1.0, weight=None):
-    q = np.exp(evaluate.log_softmax(scale * logits)) @ ((1 - noise) * T + noise / K)
+    q = np.exp(log_softmax(scale * logits)) @ ((1 - noise) * T + noise / K)
     losses_of_rows = -np.log(q[np.arange(len(k)), k])
     return np.sum(losses_of_rows if weight is None else losses_of_rows * weight)
 
@@ -110,13 +111,13 @@ def test_the_T_found_is_what_the_labels_and_those_that_trust_adds_expect_of_it(t
     mine = found.matrix(trust)
 
     def loss(T, scale):
-        q = np.exp(evaluate.log_softmax(scale * logits)) @ T
+        q = np.exp(log_softmax(scale * logits)) @ T
         return -np.sum(weight * np.log(q[np.arange(len(k)), k])) - trust * np.sum(first * np.log(T))
 
     scales = np.exp(np.linspace(-2, 2, 2001))
     scale = scales[np.argmin([loss(mine, scale) for scale in scales])]
     # A step of EM: the labels expected of each class, and those of `trust`.
-    p = np.exp(evaluate.log_softmax(scale * logits))
+    p = np.exp(log_softmax(scale * logits))
     of_class = p * mine[:, k].T
     of_class *= (weight / of_class.sum(axis=1))[:, None]
     expected = of_class.T @ np.eye(K)[k] + trust * first

@@ -26,6 +26,7 @@ from ybar import (
     transition,
 )
 from ybar.experiments.runs import networks
+from ybar.labels.patterns import Patterns
 from ybar.neural import fitting, methods, population, transition_layer
 from ybar.neural.data import Rows
 from ybar.neural.loop import Recipe, Stack, train
@@ -33,7 +34,7 @@ from ybar.neural.methods import likelihoods
 from ybar.neural.networks import Dense
 from ybar.neural.objective import Run
 from ybar.neural.optimiser import Adam
-from ybar.neural.samples import Patterns, Samples
+from ybar.neural.samples import Samples
 
 K = 5
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,28 +23,6 @@ from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
 
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
-
-
-class Checked(NamedTuple):
-    """y in the forms that `neural` reads, until it uses `Observed` itself."""
-
-    codes: AnyArray
-    """Class indices or a boolean array; for evidence, which rows are informative, (N, 1)."""
-    weights: FloatArray | None
-    classes: AnyArray
-    T: FloatArray
-    evidence: labels.Evidence | None
-    observed: Observed
-
-    @classmethod
-    def of(cls, observed: Observed, y: Any) -> Checked:
-        """Return the same observations in the form that y had."""
-        evidence = None if observed.by_label else y
-        codes: AnyArray = observed.informative[:, None]
-        if observed.by_label:
-            one_each = observed.patterns.one_label_each
-            codes = observed.code if one_each else observed.label_table[observed.code]
-        return cls(codes, observed.weights, observed.classes, observed.T, evidence, observed)
 
 
 class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -186,11 +164,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"n_samples = {n_rows}. Collect more rows or name fewer classes"
             )
         return self._with_transition(observed)
-
-    def _check_fit(
-        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> Checked:
-        return Checked.of(self._observe_fit(X, y, sample_weight), y)
 
     def _observe(self, y: ArrayLike | labels.Evidence, known: ArrayLike | None) -> Observed:
         """Return y in the internal form; raise if the classifier cannot learn from it."""

@@ -16,20 +16,21 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..classifiers import hold_out
-from ..classifiers.base import Checked, ComplementaryClassifier
+from ..classifiers.base import ComplementaryClassifier
+from ..labels.observed import Observed
 from ..utils import checks
 from ..utils.extras import require
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, FloatArray, Seed
-from . import evaluate, inputs, methods, observed, settings
+from . import evaluate, inputs, methods, samples, settings
 from .reporting import reports
+from .samples import Samples
 
 if TYPE_CHECKING:
     from .fitting import Architecture, Start
     from .loop import Recipe
     from .objective import Run
     from .population import Record
-    from .samples import Samples
 
 # An epoch of few rows is few steps; the default is enough of them to learn small data too.
 _LEAST_STEPS, _MOST_EPOCHS = 2000, 400
@@ -201,7 +202,7 @@ class NetBase(ComplementaryClassifier):
         candidates: Sequence[tuple[float, float]],
         n_jobs: int = 1,
         warm: bool = False,
-    ) -> tuple[Checked, list[Record]]:
+    ) -> tuple[Observed, list[Record]]:
         """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
         require("torch", "torch", type(self).__name__)
         from . import fitting, population  # these import torch
@@ -209,13 +210,13 @@ class NetBase(ComplementaryClassifier):
         method = self._check_settings([trust for _, trust in candidates])
         device = settings.device(self.device)
         X = self._rows_of(X, reset=True, at_least=2)
-        checked = self._check_fit(X, y, sample_weight)
-        observed.check(checked, method, self.criterion)
-        start = self._start(checked, method) if warm else None
+        observed = self._observe_fit(X, y, sample_weight)
+        samples.check(observed, method, self.criterion)
+        start = self._start(observed, method) if warm else None
         generator = as_generator(self.random_state)
-        training, validation, jointly = self._split(checked, method, generator)
+        training, validation, jointly = self._split(observed, method, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
-        runs = [self._run(checked, method, first, *candidate) for candidate in candidates]
+        runs = [self._run(observed, method, first, *candidate) for candidate in candidates]
         recipe = self._recipe(len(training.rows))
         selection = population.Selection(self.select, self.criterion, self.patience)
         if validation is None:
@@ -229,8 +230,8 @@ class NetBase(ComplementaryClassifier):
             try:
                 records = fitting.fit_runs(
                     runs,
-                    population.Data(X, training, validation, checked.T, jointly=jointly),
-                    self._architecture(checked, device),
+                    population.Data(X, training, validation, observed.T, jointly=jointly),
+                    self._architecture(observed, device),
                     recipe,
                     selection,
                     order_seed=order,
@@ -241,7 +242,7 @@ class NetBase(ComplementaryClassifier):
                 )
             except fitting.Interrupted as interrupted:
                 records = self._after_interrupt(interrupted.records, recipe.max_epochs)
-        return checked, records
+        return observed, records
 
     def _check_settings(self, trusts: Sequence[float]) -> methods.Method:
         """Check the parameters that need no data, and return the method."""
@@ -260,25 +261,25 @@ class NetBase(ComplementaryClassifier):
         _warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
         return records
 
-    def _start(self, checked: Checked, method: methods.Method) -> Start:
+    def _start(self, observed: Observed, method: methods.Method) -> Start:
         """Return the weights that the last fit ended with, if the network is still the same."""
         from .fitting import Start  # imports torch
 
-        same_classes = np.array_equal(self.classes_, checked.classes)
+        same_classes = np.array_equal(self.classes_, observed.classes)
         shapes = [c.shape for c in getattr(self, "coefs_", [])]
-        expected = [] if self.network is not None else list(pairwise(self._sizes(checked)))
+        expected = [] if self.network is not None else list(pairwise(self._sizes(observed)))
         if not same_classes or shapes != expected:
             raise ValueError(
                 "warm_start and partial_fit must continue with the same network, features and "
                 f"classes as the last fit: layers {shapes} and classes "
                 f"{checks.shown(self.classes_.tolist())}; got layers {expected} and classes "
-                f"{checks.shown(checked.classes.tolist())}. Fit a clone instead"
+                f"{checks.shown(observed.classes.tolist())}. Fit a clone instead"
             )
         same_T = self._transition_state["learns"] == method.learns
         return Start(self._weights(), self._transition_state["parameters"] if same_T else None)
 
     def _split(
-        self, checked: Checked, method: methods.Method, generator: np.random.Generator
+        self, observed: Observed, method: methods.Method, generator: np.random.Generator
     ) -> tuple[Samples, Samples | None, Samples | None]:
         """Return training and validation samples, and those that T is estimated on if others."""
         if self.validation_fraction == 0:
@@ -287,14 +288,14 @@ class NetBase(ComplementaryClassifier):
                     "validation_fraction must be above 0 to select the best epoch or to use "
                     "patience; got 0. Hold some rows out, or set select='last' and patience=None"
                 )
-            return observed.samples(checked, np.arange(len(checked.codes)), method), None, None
+            return samples.normalised(observed, np.arange(len(observed)), method), None, None
         ((training, validation),) = hold_out.splits(
-            checked.observed, None, self.validation_fraction, generator
+            observed, None, self.validation_fraction, generator
         )
         return (
-            observed.samples(checked, training, method),
-            observed.samples(checked, validation),
-            observed.samples(checked, validation, method) if method.learns else None,
+            samples.normalised(observed, training, method),
+            samples.normalised(observed, validation),
+            samples.normalised(observed, validation, method) if method.learns else None,
         )
 
     def _recipe(self, n_samples: int) -> Recipe:
@@ -309,36 +310,37 @@ class NetBase(ComplementaryClassifier):
             weight_averaging=self.weight_averaging,
         )
 
-    def _sizes(self, checked: Checked) -> list[int]:
+    def _sizes(self, observed: Observed) -> list[int]:
         """Return the number of features, of units of each hidden layer, and of classes."""
-        return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(checked.classes)]
+        return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(observed.classes)]
 
-    def _architecture(self, checked: Checked, device: Any) -> Architecture:
+    def _architecture(self, observed: Observed, device: Any) -> Architecture:
         from .fitting import Architecture  # imports torch
 
         return Architecture(
-            self._sizes(checked), self.network, self.dropout, self.input_dropout, device
+            self._sizes(observed), self.network, self.dropout, self.input_dropout, device
         )
 
     def _run(
-        self, checked: Checked, method: methods.Method, seed: int, rate: float, trust: float
+        self, observed: Observed, method: methods.Method, seed: int, rate: float, trust: float
     ) -> Run:
         from .objective import Run  # imports torch
 
         run = Run(method, rate, seed, trust)
-        decoder = self._default_decoder(checked, run) if self.decoder is None else self.decoder
+        decoder = self._default_decoder(observed, run) if self.decoder is None else self.decoder
         return replace(run, decoder=decoder)
 
-    def _default_decoder(self, checked: Checked, run: Run) -> Any:
+    def _default_decoder(self, observed: Observed, run: Run) -> Any:
         """Return the decoder of ``decoder=None``.
 
         It is argmax p where y is evidence of several kinds, and where labels follow an estimated T
         rather than the T that `fit` was passed, which the other decoders use.
         """
-        several = checked.evidence is not None
-        return "max" if several or run.learns_held_out else run.method.decoder
+        if run.learns_held_out or not observed.by_label:
+            return "max"
+        return run.method.decoder
 
-    def _keep(self, checked: Checked, record: Record) -> None:
+    def _keep(self, observed: Observed, record: Record) -> None:
         """Set the fitted attributes from the record of the selected run."""
         if record.failed is not None:
             epoch, batch = record.failed
@@ -350,12 +352,12 @@ class NetBase(ComplementaryClassifier):
                 raise FloatingPointError(text)
             _warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
         method = record.run.method
-        self.classes_, self.transition_ = checked.classes, checked.T
+        self.classes_, self.transition_ = observed.classes, observed.T
         self.estimates_ = method.estimates
-        self.decoder_ = self._default_decoder(checked, record.run)
+        self.decoder_ = self._default_decoder(observed, record.run)
         self._set_weights(record.weights)
         self._keep_transition(record)
-        self.history_ = {name: np.array(values) for name, values in record.history.items()}
+        self.history_ = record.curves()
         self.best_epoch_ = record.kept_epoch
         self.n_epochs_ = record.n_epochs
 

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import decode, labels
-from ..classifiers.base import Checked, weighted
+from ..classifiers.base import weighted
 from ..decode import Method as Decoder
+from ..labels.observed import Observed
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.extras import require
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, Seed
-from . import observed, settings
+from . import samples, settings
 from .base import NetBase
 from .methods import Method
 from .reporting import Callback
-from .samples import Samples
 
 if TYPE_CHECKING:
     from .fitting import Start
@@ -201,8 +201,8 @@ class ComplementaryNetClassifier(NetBase):
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
             warm = bool(self.warm_start) and hasattr(self, "classes_")
-            checked, (record,) = self._train(X, y, sample_weight, [(rate, trust)], warm=warm)
-            self._keep(checked, record)
+            observed, (record,) = self._train(X, y, sample_weight, [(rate, trust)], warm=warm)
+            self._keep(observed, record)
             for name in ("_stream", "_stream_kind"):
                 self.__dict__.pop(name, None)
         return self
@@ -241,38 +241,36 @@ class ComplementaryNetClassifier(NetBase):
             method = self._check_settings([trust])
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
-            checked = self._check_part(X, y, classes, sample_weight)
-            observed.check(checked, method, begun=begun)
+            observed = self._check_part(X, y, classes, sample_weight)
+            samples.check(observed, method, begun=begun)
             entropy = int(as_generator(self.random_state).integers(2**63))
             generator = np.random.default_rng([entropy, getattr(self, "n_epochs_", 0)])
             masks, first = (int(v) for v in generator.integers(2**63, size=2))
             recipe = replace(self._recipe(len(X)), max_epochs=1)
-            weight = checked.weights
-            rows, k, patterns = observed.entries(checked, np.arange(len(X)), method)
-            samples = Samples(rows, k, None if weight is None else weight[rows], patterns)
+            training = samples.collect(observed, np.arange(len(X)), method)
             kind = [method.learns or "", recipe.weight_averaging > 0]
             (record,) = fitting.fit_runs(
-                [self._run(checked, method, first, rate, trust)],
-                population.Data(X, samples, None, checked.T),
-                self._architecture(checked, settings.device(self.device)),
+                [self._run(observed, method, first, rate, trust)],
+                population.Data(X, training, None, observed.T),
+                self._architecture(observed, settings.device(self.device)),
                 recipe,
                 population.Selection("last"),
                 order_seed=generator,
                 mask_seed=masks,
-                start=self._stream_start(checked, method, kind) if begun else None,
+                start=self._stream_start(observed, method, kind) if begun else None,
                 keep_state=True,
             )
-            if samples.weight is not None and record.failed is None:
-                record.history["loss"][-1] /= float(samples.weight.mean())
-            self._keep(checked, record)
+            if training.weight is not None and record.failed is None:
+                record.history["loss"][-1] /= float(training.weight.mean())
+            self._keep(observed, record)
             self._stream, self._stream_kind = record.state, kind
         return self
 
-    def _stream_start(self, checked: Checked, method: Method, kind: list[Any]) -> Start:
+    def _stream_start(self, observed: Observed, method: Method, kind: list[Any]) -> Start:
         """Return where the last call of `fit` or `partial_fit` ended."""
         state = self._stream if getattr(self, "_stream_kind", None) == kind else None
         history = {name: values.tolist() for name, values in self.history_.items()}
-        return replace(self._start(checked, method), state=state, history=history)
+        return replace(self._start(observed, method), state=state, history=history)
 
     def _rate_and_trust(self) -> tuple[float, float]:
         allowed = "a finite number of at least 0"
@@ -283,7 +281,7 @@ class ComplementaryNetClassifier(NetBase):
 
     def _check_part(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Checked:
+    ) -> Observed:
         """Check the arguments of partial_fit: any number of rows, of classes known before."""
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         if classes is not None:
@@ -316,4 +314,4 @@ class ComplementaryNetClassifier(NetBase):
                     "fit to all of it"
                 )
             observed = observed.with_transition(self.transition_)
-        return Checked.of(observed, y)
+        return observed

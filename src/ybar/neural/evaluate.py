@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import decode
-from ..labels.patterns import log_likelihoods
+from ..metrics.likelihood import log_likelihood, log_softmax, softmax
 from ..metrics.losses import mean_and_error
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .samples import Samples
@@ -85,46 +85,12 @@ class Outputs:
         return losses
 
 
-def log_softmax(logits: AnyArray) -> FloatArray:
-    """Return the logarithms of the softmax of each row."""
-    shifted = _classes_first(logits)
-    shifted -= np.log(np.exp(shifted).sum(axis=0))
-    return shifted.T
-
-
-def softmax(logits: AnyArray) -> FloatArray:
-    """Return the softmax of each row."""
-    p = _classes_first(logits)
-    np.exp(p, out=p)
-    p /= p.sum(axis=0)
-    return p.T
-
-
-def _classes_first(logits: AnyArray) -> FloatArray:
-    """Return a copy of shape (K, N) in which the largest entry of each row is 0.
-
-    Passes over many rows are vectorised, passes over few classes are not.
-    """
-    columns = np.array(logits.T, dtype=np.float64, order="C")
-    columns -= columns.max(axis=0)
-    return columns
-
-
 def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray) -> FloatArray:
     """Return -log q[k] of each row with its label k, without leaving log space."""
     if estimates == "q":
         return -log_softmax(logits)[np.arange(len(k)), k]
     with np.errstate(divide="ignore"):
-        return evidence_losses(logits, np.log(own_T).T[k])
-
-
-def evidence_losses(logits: AnyArray, log_e: FloatArray) -> FloatArray:
-    """Return -log Σ_y p[y] e[y] of each row."""
-    joint = log_softmax(logits).T + log_e.T
-    top = joint.max(axis=0)
-    top[np.isneginf(top)] = 0  # a row that p rules out
-    with np.errstate(divide="ignore"):
-        return np.asarray(-top - np.log(np.exp(joint - top).sum(axis=0)))
+        return -log_likelihood(log_softmax(logits), np.log(own_T).T[k])
 
 
 def ure_losses(predicted: IntArray, k: IntArray, inverse: FloatArray) -> FloatArray:
@@ -177,5 +143,6 @@ def _scel_losses(
         if patterns is None:
             losses[part] = scel_losses(logits, k[part], outputs.reading.estimates, T)
         else:
-            losses[part] = evidence_losses(logits, log_likelihoods(*patterns, T)[k[part]])
+            log_e = patterns.log_likelihoods(T)[k[part]]
+            losses[part] = -log_likelihood(log_softmax(logits), log_e)
     return losses

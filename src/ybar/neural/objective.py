@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..labels.patterns import log_likelihoods
+from ..labels.patterns import Patterns
 from ..utils.typing import FloatArray
 from .methods import Method, likelihoods, risks
-from .samples import Patterns
 from .transition_layer import Learner, TransitionLayer
 
 
@@ -164,7 +163,7 @@ class Objective:
             self.shares = label_shares(y_comp, weight, self.log_T.shape[-1])
             return
         device = self.log_T.device
-        fixed = log_likelihoods(*patterns, np.exp(self.log_T.cpu().double().numpy()))
+        fixed = patterns.log_likelihoods(np.exp(self.log_T.cpu().double().numpy()))
         log_rest, counts, columns = (
             torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float32, device=device)
             for a in (*patterns, fixed.T)

@@ -106,6 +106,10 @@ class Record:
         if selection.patience is not None and epoch - self.lowest_epoch >= selection.patience:
             self.done = True
 
+    def curves(self) -> dict[str, FloatArray]:
+        """Return the values of every epoch as arrays."""
+        return {name: np.array(values) for name, values in self.history.items()}
+
     def kept(self, name: str) -> float:
         """Return a value of the epoch that is kept, infinity if there is none."""
         return self.history[name][self.kept_epoch - 1] if self.weights else math.inf

@@ -1,26 +1,104 @@
-"""The labels that training and validation read, one entry per label or per row."""
+"""The labels that training and validation read: one sample per label, or per row."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from ..utils.typing import AnyArray, FloatArray, IntArray
+import numpy as np
 
-
-class Patterns(NamedTuple):
-    """The distinct likelihoods of rows: log rest[m, y] + Σ_k counts[m, k] log T[y, k]."""
-
-    log_rest: FloatArray
-    counts: FloatArray
+from ..labels.observed import Observed
+from ..labels.patterns import Patterns
+from ..utils import checks
+from ..utils.typing import AnyArray, IntArray
+from .methods import Method
 
 
 class Samples(NamedTuple):
-    """One entry per single complementary label: its row, the label, its weight (mean 1).
+    """One sample per single complementary label: its row, the label, its weight.
 
-    With `patterns` there is one entry per row, and `y_comp` holds the index of its pattern.
+    With `patterns` there is one sample per row, and `y_comp` holds the index of its pattern.
     """
 
     rows: IntArray
     y_comp: IntArray
     weight: AnyArray | None = None
     patterns: Patterns | None = None
+
+
+def collect(observed: Observed, rows: IntArray, method: Method | None = None) -> Samples:
+    """Return the samples of some rows, with their weights as they were passed.
+
+    A method that minimises a likelihood uses all labels of a row jointly. Other methods, and SCEL
+    (`method` is None), use each label separately.
+    """
+    part = observed.subset(rows)
+    if part.by_label and not part.patterns.one_label_each:
+        # The part may hold few of the many sets of labels: the others need not be evaluated.
+        used, code = np.unique(part.code, return_inverse=True)
+        part = replace(part, code=code, patterns=Patterns(*(a[used] for a in part.patterns)))
+    jointly = method is not None and method.takes_evidence
+    of_part, code, patterns = part.joint_terms() if jointly else part.separate_terms()
+    weight = None if part.weights is None else part.weights[of_part]
+    return Samples(rows[of_part], code, weight, None if patterns.one_label_each else patterns)
+
+
+def normalised(observed: Observed, rows: IntArray, method: Method | None = None) -> Samples:
+    """Return the samples of a weight above 0, with weights that are 1 on average."""
+    samples = collect(observed, rows, method)
+    of_part, code, weight, patterns = samples
+    if weight is None:
+        return samples
+    used = weight > 0
+    return Samples(of_part[used], code[used], weight[used] / weight[used].mean(), patterns)
+
+
+def check(
+    observed: Observed, method: Method, criterion: str = "scel", *, begun: bool = False
+) -> None:
+    """Check that the method can learn from y; otherwise its loss would be infinite or undefined.
+
+    If training has `begun`, the network has a T already, and y need not hold labels drawn from it.
+    """
+    if not observed.by_label:
+        _check_evidence(observed, method, criterion, begun)
+    elif method.estimates == "p" and not method.learns:
+        _check_allowed(observed, method)
+
+
+def _check_allowed(observed: Observed, method: Method) -> None:
+    """Check that labels are possible under T."""
+    never = observed.T.sum(axis=0) == 0
+    wrong = np.flatnonzero(never & observed.label_table[np.unique(observed.code)].any(axis=0))
+    if len(wrong):
+        raise ValueError(
+            "y must hold only labels that transition allows; "
+            f"{checks.shown(observed.classes[wrong[0]])} occurs, but its column of transition is "
+            "all 0. Correct transition, or use method='cpe-n'"
+        )
+    impossible = np.asarray((observed.log_table == -np.inf).all(axis=1))[observed.code]
+    if method.takes_evidence and impossible.any():
+        raise ValueError(
+            "y must hold only labels that transition allows; those of row "
+            f"{int(np.argmax(impossible))} cannot occur together, whatever its class. Correct "
+            "it or transition, or use method='cpe-n'"
+        )
+
+
+def _check_evidence(observed: Observed, method: Method, criterion: str, begun: bool) -> None:
+    """Check that the method and the criterion support evidence of other kinds than labels."""
+    if not method.takes_evidence:
+        raise ValueError(
+            "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
+            "than complementary labels: only a likelihood has room for them"
+        )
+    if method.learns and not begun and not observed.patterns.counts[observed.code].any():
+        raise ValueError(
+            "y must hold complementary labels under one T for the methods 'cpe-n' and 'cpe-t', "
+            "which learn it; got evidence without any, or under several. Use method='cpe-f'"
+        )
+    if criterion == "ure":
+        raise ValueError(
+            "criterion must be 'scel' where y is evidence of other kinds than complementary "
+            "labels; got 'ure', which inverts their T"
+        )

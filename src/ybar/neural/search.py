@@ -137,7 +137,7 @@ patience, device, random_state, verbose, callbacks :
                 )
             trusts = self._trusts()
             candidates = [(rate, trust) for rate in rates for trust in trusts]
-            checked, records = self._train(
+            observed, records = self._train(
                 X, y, sample_weight, candidates, int(effective_n_jobs(self.n_jobs))
             )
             measured = {
@@ -157,18 +157,12 @@ patience, device, random_state, verbose, callbacks :
             self.best_params_ = grid[self.best_index_]
             self.best_score_ = float(-measured[self.criterion][self.best_index_])
             self.learning_rate_, self.transition_trust_ = candidates[self.best_index_]
-            self._keep(checked, records[self.best_index_])
-            # The best trust of each rate; cv_results_ has the others.
-            best: dict[float, Any] = {}
-            for (rate, _), record in zip(candidates, records, strict=True):
-                if rate not in best or record.kept(self.criterion) < best[rate].kept(
-                    self.criterion
-                ):
-                    best[rate] = record
-            self.histories_ = {
-                rate: {name: np.array(values) for name, values in record.history.items()}
-                for rate, record in best.items()
-            }
+            self._keep(observed, records[self.best_index_])
+            self.histories_ = {}
+            for rate in rates:  # with its best trust; cv_results_ has the others
+                of_rate = [record for record in records if record.run.learning_rate == rate]
+                best = min(of_rate, key=lambda record: record.kept(self.criterion))
+                self.histories_[rate] = best.curves()
         return self
 
     def _trusts(self) -> list[float]:

@@ -12,11 +12,10 @@ import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import chi2
 
-from ..labels.patterns import log_likelihoods
+from ..labels.patterns import Patterns
+from ..metrics.likelihood import log_softmax
 from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
-from .evaluate import log_softmax
-from .samples import Patterns
 
 _LOG_SCALE_BOUND = 2.0  # temperatures from e⁻² to e²
 _LARGE = 1e300
@@ -89,7 +88,7 @@ class TransitionEstimate:
         """
         K = len(self._T)
         prior = with_uniform_noise(self._T, max(self.noise_level, _SMALLEST_LEVEL))
-        log_rest, counts = self._patterns or (np.zeros((K, K)), np.eye(K))
+        log_rest, counts = self._patterns or Patterns.of_counts(np.eye(K))
         weight = np.ones(len(self._k)) if self._weight is None else self._weight
         total = max(float(weight.sum()), 1.0)
 
@@ -185,7 +184,7 @@ class TransitionEstimate:
         p, k = np.exp(log_p), self._k
 
         def losses(noise: float) -> FloatArray:
-            log_e = log_likelihoods(*patterns, with_uniform_noise(self._T, noise))
+            log_e = patterns.log_likelihoods(with_uniform_noise(self._T, noise))
             top = np.maximum(log_e.max(axis=1), -_LARGE)  # many labels per row: far below 0
             evidence = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
             losses = -np.log(evidence) - top[k]

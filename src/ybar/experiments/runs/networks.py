@@ -150,7 +150,7 @@ def _report(n_runs: int, epochs: int, progress: Progress) -> Callable[[Record], 
 
 
 def _outcome(training: Training, record: Record) -> Outcome:
-    curves = {name: np.array(values) for name, values in record.history.items()}
+    curves = record.curves()
     for name in ("ure", "ure_std_error"):  # recorded for each decoder
         curves.pop(name, None)
     outcome = Outcome(training, curves=curves)
