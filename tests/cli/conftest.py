@@ -32,9 +32,9 @@ def biased(tmp_path, monkeypatch):
     """A folder with labels of six classes from a strongly biased matrix, which is in T.csv."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    y = rng.integers(6, size=1200)
-    X = rng.normal(size=(1200, 2)) + 4 * np.c_[np.cos(y), np.sin(y)]
-    names, T = np.array(list("abcdef")), transition.strong(6, random_state=0)
+    y = rng.integers(6, size=3000)
+    X = rng.normal(size=(3000, 2)) + 4 * np.c_[np.cos(y), np.sin(y)]
+    names, T = np.array(list("abcdef")), transition.strong(6, random_state=8)
     frame = pd.DataFrame(X, columns=["x1", "x2"])
     frame["not"] = names[labels.draw(y, T, random_state=0)]
     frame.to_csv("biased.csv", index=False)
