@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("torch")
 
 from animals import run, table
+from ybar import labels, transition
 
 
 def write_tables(folder):
@@ -21,6 +24,21 @@ def write_tables(folder):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_tables(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def biased(tmp_path, monkeypatch):
+    """A folder with labels of six classes from a strongly biased matrix, which is in T.csv."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(6, size=3000)
+    X = rng.normal(size=(3000, 2)) + 4 * np.c_[np.cos(y), np.sin(y)]
+    names, T = np.array(list("abcdef")), transition.strong(6, random_state=8)
+    frame = pd.DataFrame(X, columns=["x1", "x2"])
+    frame["not"] = names[labels.draw(y, T, random_state=0)]
+    frame.to_csv("biased.csv", index=False)
+    pd.DataFrame(T, index=names, columns=names).to_csv("T.csv")
     return tmp_path
 
 

@@ -24,3 +24,16 @@ def test_a_model_is_evaluated_by_true_and_by_complementary_labels(fitted):
     text = run(*arguments, "--label", "not").stdout
     for word in ("Accuracy", "SCEL", "without true labels", "bird"):
         assert word in text
+
+
+def test_no_accuracy_is_estimated_if_new_labels_refute_the_matrix(biased):
+    shared = ["biased.csv", "--label", "not"]
+    assert run("fit", *shared, "--method", "logistic").exit_code == 0
+    found = json.loads(run("evaluate", "model.ybar", *shared, "--json").stdout)
+    assert found["transition"]["refuted"]
+    assert found["expected_accuracy"] is found["expected_accuracy_std_error"] is None
+    assert any("does not know T" in reason for reason in found["transition"]["reasons"])
+    text = run("evaluate", "model.ybar", *shared).stdout
+    assert "Expected accuracy" not in text
+    assert found["transition"]["reasons"][0] in text
+    assert "estimate:COLUMN" in text

@@ -17,6 +17,7 @@ from ybar.tables import candidates, columns, scoring
 from ybar.tables.fitting import UNINFORMATIVE
 from ybar.tables.labels import read_labels
 from ybar.tables.training import TrainingTable
+from ybar.transition.reading import read_matrix
 
 
 def test_a_table_with_every_kind_of_column_is_learned_from_complementary_labels(fitted):
@@ -93,8 +94,12 @@ def test_a_class_that_is_never_ruled_out_is_reported(folder):
     arguments = ["--label", "not", "--method", "logistic", "--classes", "bird,cat,dog"]
     done = run("fit", "two.csv", *arguments)
     assert done.exit_code == 0, done.stderr
-    assert "dog" in done.stdout
-    assert "dog" not in run("fit", "answers.csv", *arguments).stdout
+    assert "dog" in after_the_selection(done)
+    assert "dog" not in after_the_selection(run("fit", "answers.csv", *arguments))
+
+
+def after_the_selection(done):
+    return done.stdout.split("Selected")[1]
 
 
 def numbers_only():
@@ -245,9 +250,78 @@ def test_without_an_invertible_matrix_no_accuracy_is_estimated(folder):
     assert done.exit_code == 0, done.stderr
     account = ybar.load("model.ybar").account_
     assert account["expected_accuracy"] is account["tried"][0]["error_rate"] is None
-    assert "cat" in done.stdout.split("Selected")[1]
-    assert "dog" in done.stdout.split("Selected")[1]
+    assert "cat" in after_the_selection(done)
+    assert "dog" in after_the_selection(done)
     for command in ("evaluate", "report"):
         judged = run(command, "model.ybar", "test.csv", "--label", "not")
         assert judged.exit_code == 0, judged.stderr
         assert "%" not in judged.stdout
+
+
+@pytest.mark.parametrize("method", ["logistic", "knn", "cpe-f", "cpe-n"])
+def test_no_accuracy_is_quoted_if_the_labels_refute_the_matrix(biased, method):
+    arguments = ["fit", "biased.csv", "--label", "not", "--method", method]
+    account = json.loads(run(*arguments, "--json").stdout)
+    assert account["transition"]["refuted"]
+    assert account["transition"]["p_value"] < account["transition"]["level"]
+    assert account["transition"]["reasons"]
+    assert account["transition"]["noise_learned"] == (method == "cpe-n")
+    assert account["expected_accuracy"] is account["expected_accuracy_interval"] is None
+    assert account["tried"][0]["error_rate"] is None
+    text = run(*arguments).stdout
+    assert "Expected accuracy" not in text
+    for word in (account["transition"]["reasons"][0], "estimate:COLUMN", "--true"):
+        assert word in text
+    assert ("--method cpe-n" in text) == (method != "cpe-n")
+
+
+def test_every_candidate_is_without_accuracy_if_its_matrix_is_refuted(biased, monkeypatch):
+    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn", "cpe-n"))
+    account = json.loads(run("fit", "biased.csv", "--label", "not", "--json").stdout)
+    assert [each["error_rate"] for each in account["tried"]] == [None] * 3
+    assert any("does not know T" in reason for reason in account["transition"]["reasons"])
+
+
+def test_an_accuracy_is_quoted_under_the_true_matrix(biased):
+    arguments = ["fit", "biased.csv", "--label", "not", "--method", "knn", "--transition", "T.csv"]
+    done = run(*arguments, "--json")
+    account = json.loads(done.stdout)
+    assert not account["transition"]["refuted"]
+    low, high = account["expected_accuracy_interval"]
+    assert 0 <= low <= account["expected_accuracy"] <= high <= 1
+
+
+def test_a_matrix_without_names_is_read_in_an_order_that_is_reported(biased):
+    T = read_matrix("T.csv")
+    np.savetxt("unnamed.csv", T.T, delimiter=",")
+    for order in ("a,b,c,d,e,f", "f,e,d,c,b,a"):
+        arguments = ["--label", "not", "--method", "logistic", "--transition", "unnamed.csv"]
+        done = run("fit", "biased.csv", *arguments, "--classes", order)
+        assert order.replace(",", ", ") in done.stderr
+        assert "unnamed.csv" in done.stderr
+    assert "d, c, b" in run("evaluate", "model.ybar", "biased.csv", "--label", "not").stderr
+    done = run("fit", "biased.csv", *arguments)
+    assert "a, b, c" in done.stderr
+    named = run("fit", "biased.csv", *arguments[:-1], "T.csv")
+    assert named.exit_code == 0
+    assert "a, b, c" not in named.stderr
+
+
+def test_classes_are_printed_with_their_number_of_labels(biased):
+    arguments = ["fit", "biased.csv", "--label", "not", "--method", "logistic"]
+    counts = pd.read_csv("biased.csv")["not"].value_counts().sort_index()
+    done = run(*arguments)
+    assert ", ".join(f"{name} {n}" for name, n in counts.items()) in done.stdout
+    account = json.loads(run(*arguments, "--json").stdout)
+    assert account["labels_per_class"] == counts.tolist()
+    many = ",".join(["a,b,c,d,e,f", *(f"z{i}" for i in range(30))])
+    text = run(*arguments, "--classes", many).stdout
+    assert "z13 0, and 16 more" in text
+
+
+def test_the_rows_of_the_scores_and_of_the_saved_model_are_printed(fitted, folder):
+    _, account = fitted
+    rows = [account[name] for name in ("rows_of_the_compared_models", "held_out_rows", "rows")]
+    assert rows == [480, 120, 600]
+    text = run("fit", "answers.csv", "--label", "not", "--method", "logistic").stdout
+    assert all(str(n) in text.split("Selected")[0] for n in rows)

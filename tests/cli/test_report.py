@@ -32,3 +32,14 @@ def test_a_ledger_may_have_any_name(folder):
     done = run("report", "runs.db", "-o", "paper.html")
     assert done.exit_code == 0, done.stderr
     assert "0 of the" in (folder / "paper.html").read_text()
+
+
+def test_a_page_quotes_no_accuracy_if_the_labels_refute_the_matrix(biased):
+    shared = ["biased.csv", "--label", "not"]
+    assert run("fit", *shared, "--method", "logistic").exit_code == 0
+    done = run("report", "model.ybar", *shared)
+    assert done.exit_code == 0, done.stderr
+    page = (biased / "report.html").read_text().lower()
+    assert "expected accuracy" not in page
+    assert "accuracy estimated from" not in page
+    assert page.count("estimate:column") == 2

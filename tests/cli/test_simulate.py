@@ -35,3 +35,13 @@ def test_what_was_drawn_is_printed_as_json(folder):
     assert (summary["rows"], summary["labels_drawn"], summary["wrong"]) == (200, 400, 0)
     assert summary["classes"] == CLASSES
     np.testing.assert_allclose(summary["T"], transition.uniform(3))
+
+
+def test_a_matrix_without_names_is_read_in_an_order_that_is_reported(folder):
+    np.savetxt("unnamed.csv", transition.uniform(3), delimiter=",")
+    arguments = ["simulate", "test.csv", "--target", "label", "-o", "drawn.csv"]
+    done = run(*arguments, "--transition", "unnamed.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "unnamed.csv" in done.stderr
+    assert "bird, cat, dog" in done.stderr
+    assert "bird, cat, dog" not in run(*arguments, "--transition", "strong").stderr

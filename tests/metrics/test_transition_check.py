@@ -173,3 +173,12 @@ def test_bad_input_is_named_and_shown(options, name, shown):
         metrics.check_transition([0, 1, 2], transition.uniform(3), **options)
     assert shown in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_perfect_model_does_not_refute_a_matrix_with_very_little_noise():
+    y = np.arange(120) % 3
+    T = transition.with_uniform_noise(transition.uniform(3), 1e-4)
+    y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    q = transition.uniform(3)[y]
+    assert not metrics.check_transition(y_comp, T, q=q, y_pred=y).refuted
+    assert not metrics.check_transition(np.eye(3, dtype=bool)[y_comp], T, q=q, y_pred=y).refuted

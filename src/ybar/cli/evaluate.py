@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from .app import app, examples, typer
 from .options import Data, Delimiter, Json, Model, ModelImageSize, OptionalLabels, Separator
-from .output import console, show_json, show_lines
+from .output import console, note, show_json, show_lines
 
 _MOST_CLASSES = 20
 
@@ -31,8 +31,9 @@ def evaluate(
     from ..tables import evaluation
     from ..tables.model import load
 
+    fitted = load(model)
     scores = evaluation.evaluate(
-        load(model),
+        fitted,
         data,
         true=true,
         label=label or (),
@@ -40,15 +41,19 @@ def evaluate(
         delimiter=delimiter,
         image_size=image_size,
     )
+    if label and (warning := fitted.account_["transition"]["note"]):
+        note(warning)
     if json:
         show_json(scores)
         return
-    show_lines(_lines(scores))
+    show_lines(_lines(scores, fitted.account_))
     if "confusion" in scores:
         console().print(_confusion(scores["classes"], scores["confusion"]))
 
 
-def _lines(scores: dict[str, Any]) -> list[str]:
+def _lines(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
+    from ..tables import accuracy
+
     lines = []
     if "accuracy" in scores:
         lines.append(
@@ -62,17 +67,7 @@ def _lines(scores: dict[str, Any]) -> list[str]:
             f"{scores['scel_of_the_best_constant_guess']:.4f}), on "
             f"{scores['complementary_labels']} complementary labels"
         )
-        if "expected_accuracy" in scores:
-            lines.append(
-                f"Accuracy estimated without true labels (URE): "
-                f"{100 * scores['expected_accuracy']:.1f}% ± "
-                f"{100 * scores['expected_accuracy_std_error']:.1f}"
-            )
-        else:
-            lines.append(
-                "The accuracy cannot be estimated without true labels: the transition matrix is "
-                "singular"
-            )
+        lines += accuracy.explain(scores, account)
     return lines
 
 

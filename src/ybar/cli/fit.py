@@ -114,6 +114,8 @@ def fit(
             on_result=show_progress,
         )
     persistence.save(selection.model, target)
+    if table.T_note is not None:
+        note(table.T_note)
     if json:
         show_json(selection.summary() | {"model": model})
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from .app import app, examples, typer
 from .options import Data, Delimiter, ImageSize, Json, Output, Seed, Separator
-from .output import say, show_json
+from .output import note, say, show_json
 
 
 @app.command(
@@ -59,6 +59,8 @@ def simulate(
         separator=separator,
         seed=seed,
     )
+    if table.T_note is not None:
+        note(table.T_note)
     with files.output(output) as out:
         table.frame.to_csv(out, index=False)
     if matrix_file is not None:

@@ -161,8 +161,8 @@ def _label_shares(
     else:
         share, error = _shares_with_errors(rows, k, n_rows, len(T), weights)
         n_labelled = len(np.unique(rows))
-        above = _upper_tail(share - high, error, n_labelled)
-        below = _upper_tail(low - share, error, n_labelled)
+        above = _upper_tail(share - high, error, n_labelled, 1.0)
+        below = _upper_tail(low - share, error, n_labelled, 1.0)
     p_values = np.minimum(above, below)
     at = int(np.argmin(p_values))
     is_above = above[at] <= below[at]
@@ -187,16 +187,17 @@ def _shares_with_errors(
     return share, error
 
 
-def _upper_tail(difference: ArrayLike, error: ArrayLike, n_rows: int) -> FloatArray:
+def _upper_tail(difference: ArrayLike, error: ArrayLike, n_rows: int, largest: float) -> FloatArray:
     """Return the one-sided p-value of a difference above 0 (Student's t).
 
-    The error is that of `n_rows` rows and one more without any difference: a few rows that happen
-    to agree have a standard error of 0, but prove nothing.
+    The error is that of `n_rows` rows and one more that differs by `largest`, the range of a row's
+    values. Otherwise rows without a rare event, such as a label of probability 0.0001, would have
+    an error of almost 0 and refute every T that allows the event.
     """
     if n_rows < 2:
         return np.ones(np.shape(difference))
-    error = np.hypot(np.nan_to_num(error, nan=np.inf), np.asarray(difference) / n_rows)
-    t = np.divide(difference, error, out=np.zeros(np.shape(difference)), where=error > 0)
+    inflated = np.hypot(np.nan_to_num(np.asarray(error, np.float64), nan=np.inf), largest / n_rows)
+    t = np.asarray(difference) / inflated
     return np.asarray(special.stdtr(n_rows - 1, -t))
 
 
@@ -207,10 +208,11 @@ def _of_probabilities(
     free = scel_losses(y_comp, q, None)
     scel, error = mean_and_error(*free, sample_weight)
     n_labelled = len(np.unique(free.rows))
+    largest = float(np.log(len(free.rows) + 1))  # the loss of a probability of 0
     floor = float(special.entr(T).sum(axis=1).min())
     too_low = TransitionTest(
         "floor",
-        float(_upper_tail(floor - scel, error, n_labelled)),
+        float(_upper_tail(floor - scel, error, n_labelled, largest)),
         scel,
         floor,
         f"SCEL of a model that does not know T is {scel:.4f}; T allows no model below {floor:.4f}",
@@ -220,7 +222,7 @@ def _of_probabilities(
     loss, loss_error = mean_and_error(*paired, sample_weight)
     worse = TransitionTest(
         "free q",
-        float(_upper_tail(loss, loss_error, n_labelled)),
+        float(_upper_tail(loss, loss_error, n_labelled, largest)),
         scel,
         scel + loss,
         f"SCEL of a model that does not know T is {scel:.4f}; made to agree with T it is "
@@ -239,7 +241,9 @@ def _error_rate(
     rate, error = mean_and_error(*losses, sample_weight)
     n_labelled = len(np.unique(losses.rows))
     border = 0.0 if rate < 0.5 else 1.0
-    p_value = min(1.0, 2 * float(_upper_tail(abs(rate - 0.5) - 0.5, error, n_labelled)))
+    largest = float(np.ptp(np.linalg.inv(T)))
+    tail = _upper_tail(abs(rate - 0.5) - 0.5, error, n_labelled, largest)
+    p_value = min(1.0, 2 * float(tail))
     reason = (
         f"the error rate would be {100 * rate:.1f}% ± {100 * error:.1f}% under T; it cannot be "
         f"{'below 0' if border == 0 else 'above 100'}%"

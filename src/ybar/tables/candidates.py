@@ -55,6 +55,12 @@ class CandidateResult:
         Why the candidate could not be fitted.
     failed : str or None
         The same as text; also if there was no time left to fit it.
+    predicted : ndarray or None
+        The predicted class indices of the held-out rows.
+    free_q : ndarray or None
+        q of the held-out rows, if the candidate learned it without T.
+    T : ndarray or None
+        The matrix that the candidate assumes for the labels: the user's, or one that it learned.
     settings : dict
         The hyperparameters that it selected, as parameters of `build`.
     """
@@ -68,6 +74,9 @@ class CandidateResult:
     losses: FloatArray | None = None
     failure: Exception | None = None
     failed: str | None = None
+    predicted: IntArray | None = None
+    free_q: FloatArray | None = None
+    T: FloatArray | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -172,9 +181,12 @@ def _reason(error: Exception) -> str:
 
 
 def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: BoolArray) -> None:
-    result.losses = scoring.label_losses(model.predict_complementary_proba(rows), mask)
+    q = model.predict_complementary_proba(rows)
+    result.losses = scoring.label_losses(q, mask)
     result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, mask)
-    result.error, result.error_std_error = scoring.error_rate(model, rows, mask)
+    result.predicted = scoring.predicted_indices(model, rows)
+    result.T, result.free_q = model.label_transition_, q if model.estimates_q else None
+    result.error, result.error_std_error = scoring.error_rate(result.predicted, result.T, mask)
 
 
 def fit_to_all(

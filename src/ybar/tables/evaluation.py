@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ..metrics.losses import mean_and_error
-from . import files, scoring
+from . import accuracy, files, scoring
 from .files import DataError
 from .labels import as_names, check_columns, listed, read_labels
 from .model import TableClassifier
@@ -63,13 +63,13 @@ def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str
     if not len(rows):
         raise DataError(f"{column} must hold true labels; all cells are empty")
     predicted = model.predict(frame.iloc[rows]).astype(str)
-    accuracy, std_error = mean_and_error(
+    share, std_error = mean_and_error(
         (predicted == true).astype(float), np.arange(len(rows)), len(rows), None
     )
     recalls = [np.mean(predicted[true == name] == name) for name in sorted(set(true))]
     return {
         "rows_with_a_true_label": len(rows),
-        "accuracy": accuracy,
+        "accuracy": share,
         "accuracy_std_error": std_error,
         "balanced_accuracy": float(np.mean(recalls)),
         "classes": classes,
@@ -85,15 +85,14 @@ def _by_complementary_labels(
     mask = read_labels(frame, columns, classes, separator, remedy=remedy).mask
     rows = np.flatnonzero(mask.any(axis=1))
     labelled, mask = frame.iloc[rows], mask[rows]
-    losses = scoring.label_losses(model.predict_complementary_proba(labelled), mask)
+    q, T = model.predict_complementary_proba(labelled), model.label_transition_
+    losses = scoring.label_losses(q, mask)
     scel, scel_std_error = scoring.mean_and_std_error(losses, mask)
-    error, error_std_error = scoring.error_rate(model, labelled, mask)
-    scores = {
+    predicted = scoring.predicted_indices(model, labelled)
+    check = accuracy.check(mask, T, predicted, classes, q if model.estimates_q else None)
+    return {
         "complementary_labels": int(mask.sum()),
         "scel": scel,
         "scel_std_error": scel_std_error,
         "scel_of_the_best_constant_guess": float(scoring.constant_losses(mask, mask).mean()),
-    }
-    if np.isfinite(error):
-        scores |= {"expected_accuracy": 1 - error, "expected_accuracy_std_error": error_std_error}
-    return scores
+    } | accuracy.summary(*scoring.error_rate(predicted, T, mask), check)

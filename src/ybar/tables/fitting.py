@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import transition
+from .. import metrics, transition
 from ..utils.errors import FailureError, UnexplainedFailureError
-from ..utils.typing import FloatArray
-from . import candidates, scoring
+from ..utils.typing import BoolArray, FloatArray
+from . import accuracy, candidates, scoring
 from .candidates import CandidateResult
 from .model import TableClassifier
 from .training import TrainingTable
@@ -26,7 +26,7 @@ UNINFORMATIVE = (
 )
 
 _N_STD_ERRORS = 2.0
-_WIDE_INTERVAL = 0.5
+_MOST_CLASSES = 20
 _SIMILAR_ROWS = 0.02  # L1 distance of two rows of T
 
 
@@ -36,6 +36,10 @@ class Selection:
 
     Attributes
     ----------
+    accuracies : dict
+        The estimated accuracy of each fitted candidate by method, as of `accuracy.summary`.
+    n_training, n_held_out : int
+        The number of rows that the candidates were fitted to, and scored on.
     constant_scel : float
         The SCEL of the best constant guess on the held-out rows.
     gain, gain_std_error : float
@@ -45,6 +49,9 @@ class Selection:
     table: TrainingTable
     results: list[CandidateResult]
     best: CandidateResult
+    accuracies: dict[str, dict[str, Any]]
+    n_training: int
+    n_held_out: int
     constant_scel: float
     gain: float
     gain_std_error: float
@@ -58,34 +65,41 @@ class Selection:
     def summary(self) -> dict[str, Any]:
         """Return all of it in values that JSON has."""
         best, table = self.best, self.table
-        return {
+        estimated = self.accuracies[best.method]
+        return estimated | {
             "rows": len(table.frame),
+            "rows_of_the_compared_models": self.n_training,
+            "held_out_rows": self.n_held_out,
             "labels": int(table.y_comp.mask.sum()),
             "classes": table.y_comp.classes,
+            "labels_per_class": table.y_comp.mask.sum(axis=0).tolist(),
             "columns": {name: list(v) for name, v in table.columns._asdict().items()},
             "left_out": dict(table.columns.left_out),
             "transition": {
                 "source": table.T_source,
+                "note": table.T_note,
                 "gamma": transition.gamma(table.T),
                 "T": table.T.tolist(),
-            },
-            "tried": [_summary(result) for result in self.results],
+                "noise_learned": not np.array_equal(np.asarray(best.T), table.T),
+            }
+            | estimated["transition"],
+            "tried": [_summary(result, self.accuracies) for result in self.results],
             "method": best.method,
             "scel": best.scel,
             "scel_of_the_best_constant_guess": self.constant_scel,
             "informative": self.informative,
-            "expected_accuracy": _finite(1 - best.error),
-            "expected_accuracy_std_error": _finite(best.error_std_error),
         }
 
 
-def _summary(result: CandidateResult) -> dict[str, Any]:
+def _summary(result: CandidateResult, accuracies: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    estimated = accuracies.get(result.method)
+    known = estimated is not None and estimated["expected_accuracy"] is not None
     return {
         "method": result.method,
         "scel": _finite(result.scel),
         "scel_std_error": _finite(result.scel_std_error),
-        "error_rate": _finite(result.error),
-        "error_rate_std_error": _finite(result.error_std_error),
+        "error_rate": _finite(result.error) if known else None,
+        "error_rate_std_error": _finite(result.error_std_error) if known else None,
         "seconds": round(result.seconds, 2),
         "failed": result.failed,
     }
@@ -152,63 +166,95 @@ def fit(
             raise FailureError(message)
         # A ValueError of an estimator is about the data, or a bug; the traceback shows which.
         raise UnexplainedFailureError(message) from failures[0]
-    best = min(fitted, key=lambda result: result.scel)
+    fitted.sort(key=_scel)
+    best = fitted[0]
     mask = table.y_comp.mask[held_out]
+    accuracies = _accuracies(fitted, mask, table.y_comp.classes)
     constant = scoring.constant_losses(table.y_comp.mask[training], mask)
     gain, gain_std_error = scoring.mean_and_std_error(constant - np.asarray(best.losses), mask)
     if deadline is not None:
         deadline = max(deadline, time.monotonic() + best.seconds)
     model = candidates.fit_to_all(best, table, build, deadline)
     selection = Selection(
-        table, results, best, float(np.mean(constant)), gain, gain_std_error, model
+        table=table,
+        results=results,
+        best=best,
+        accuracies=accuracies,
+        n_training=len(training),
+        n_held_out=len(held_out),
+        constant_scel=float(np.mean(constant)),
+        gain=gain,
+        gain_std_error=gain_std_error,
+        model=model,
     )
     model.account_ = selection.summary()
     return selection
 
 
+def _scel(result: CandidateResult) -> float:
+    return result.scel
+
+
+def _accuracies(
+    fitted: Sequence[CandidateResult], mask: BoolArray, classes: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the accuracy of each candidate, none under a T that the held-out labels refute.
+
+    The candidates are in the order of SCEL. A T is checked once, with the predictions of the best
+    candidate that assumes it and with the best q that was learned without T.
+    """
+    labelled = mask.any(axis=1)
+    free = [result.free_q[labelled] for result in fitted if result.free_q is not None]
+    free_q, n_free = (free[0], len(free)) if free else (None, 1)
+    checks: dict[bytes, metrics.TransitionCheck] = {}
+    accuracies = {}
+    for result in fitted:
+        T, predicted = np.asarray(result.T), np.asarray(result.predicted)
+        key = T.tobytes()
+        if key not in checks:
+            checks[key] = accuracy.check(
+                mask[labelled], T, predicted[labelled], classes, free_q, n_free
+            )
+        accuracies[result.method] = accuracy.summary(
+            result.error, result.error_std_error, checks[key]
+        )
+    return accuracies
+
+
 def explain(selection: Selection) -> list[str]:
-    """Return sentences about the expected accuracy of a model and the reasons to doubt it."""
+    """Return sentences about the classes, the expected accuracy and the reasons to doubt it."""
     best, table = selection.best, selection.table
+    n_rows = len(table.frame)
     lines = [
+        _explain_classes(table),
+        f"The scores are those of models fitted to {selection.n_training} of the {n_rows} rows, on "
+        f"the other {selection.n_held_out}. The saved model is fitted to all {n_rows} rows.",
         f"Selected: {best.method}, with the lowest SCEL on held-out labels: {best.scel:.4f} "
-        f"(the best constant guess: {selection.constant_scel:.4f})."
+        f"(the best constant guess: {selection.constant_scel:.4f}).",
     ]
     if not selection.informative:
         remedy = "Collect more labels, or labels that depend more on the class."
         lines.append(f"{UNINFORMATIVE} {remedy}")
-    lines += _explain_accuracy(best, table)
+    summary = selection.summary()
+    lines += accuracy.explain(summary, summary)
     lines += _explain_similar_rows(table.T, table.y_comp.classes)
     absent = (table.T.sum(axis=0) > 0) & ~table.y_comp.mask.any(axis=0)
     for name in table.y_comp.names[absent]:
         lines.append(
             f"No complementary label is {name}, although T expects such labels. The model will "
-            f"predict {name} for almost every row, and the accuracy above is not reliable. If "
+            f"predict {name} for almost every row, and no estimate of its accuracy is reliable. If "
             f"nobody was asked about {name}, pass a matrix that says so with --transition."
         )
     return lines
 
 
-def _explain_accuracy(best: CandidateResult, table: TrainingTable) -> list[str]:
-    if not math.isfinite(best.error):
-        return [
-            "The accuracy cannot be estimated: the transition matrix is singular, so that the "
-            "labels cannot distinguish some classes."
-        ]
-    accuracy, margin = 1 - best.error, _N_STD_ERRORS * best.error_std_error
-    low, high = share(accuracy - margin), share(accuracy + margin)
-    lines = [
-        f"Expected accuracy: {100 * share(accuracy):.1f}% (two standard errors: {100 * low:.1f}% "
-        f"to {100 * high:.1f}%), estimated without true labels. It holds if T is right "
-        f"({table.T_source})."
-    ]
-    if high - low > _WIDE_INTERVAL:
-        lines.append("This interval is too wide to be useful; more labels make it narrower.")
-    return lines
-
-
-def share(value: float) -> float:
-    """Return an estimate of a share as one: between 0 and 1."""
-    return min(1.0, max(0.0, value))
+def _explain_classes(table: TrainingTable) -> str:
+    """Return the classes with their number of complementary labels."""
+    counts = table.y_comp.mask.sum(axis=0).tolist()
+    pairs = [f"{name} {count}" for name, count in zip(table.y_comp.classes, counts, strict=True)]
+    more = len(pairs) - _MOST_CLASSES
+    ending = f", and {more} more classes" if more > 0 else ""
+    return f"Complementary labels per class: {', '.join(pairs[:_MOST_CLASSES])}{ending}."
 
 
 def _explain_similar_rows(T: FloatArray, classes: Sequence[str]) -> list[str]:

@@ -68,6 +68,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.pipeline_[-1].label_transition_)
 
     @property
+    def estimates_q(self) -> bool:
+        """Whether the classifier learns q without T, rather than p, from which T makes q."""
+        return getattr(self.pipeline_[-1], "estimates_", "q") == "q"
+
+    @property
     def as_text(self) -> list[str]:
         """Columns that must be read as text, as in training."""
         return [*self.columns_["categories"], *self.columns_["texts"]]

@@ -11,7 +11,8 @@ from ..report.blocks import Block, Definitions, KeyFigures, Text
 from ..report.figures import matrix_figure, picture
 from ..report.grid import Column, Grid
 from ..report.page import Page, Section
-from .fitting import COMPARISON, UNINFORMATIVE, comparison, share
+from . import accuracy
+from .fitting import COMPARISON, UNINFORMATIVE, comparison
 from .model import TableClassifier
 
 
@@ -24,7 +25,7 @@ def build(model: TableClassifier, scores: dict[str, Any] | None = None) -> Page:
         _transition(model),
     ]
     if scores is not None:
-        sections.append(_new_data(scores))
+        sections.append(_new_data(scores, summary))
     sections.append(_columns(summary))
     now = datetime.datetime.now(datetime.UTC)
     return Page(
@@ -40,20 +41,19 @@ def build(model: TableClassifier, scores: dict[str, Any] | None = None) -> Page:
 def _selection(summary: dict[str, Any]) -> Section:
     figures = [(summary["method"], "the selected model, with the lowest SCEL")]
     if summary["expected_accuracy"] is not None:
-        figures.append(
-            (
-                f"{100 * share(summary['expected_accuracy']):.0f}%",
-                f"expected accuracy (± {200 * summary['expected_accuracy_std_error']:.0f} points)",
-            )
-        )
+        value, interval = accuracy.percentages(summary)
+        figures.append((value, f"expected accuracy ({interval})"))
     figures.append(_scel(summary))
-    text = (
+    n_rows = summary["rows"]
+    paragraphs = [
         "No true labels were used. SCEL is the log loss on held-out complementary labels. The "
-        "expected accuracy is right if the transition matrix is right."
-    )
-    return Section(
-        "Summary", [KeyFigures(figures), Text([text if summary["informative"] else UNINFORMATIVE])]
-    )
+        f"scores are those of models fitted to {summary['rows_of_the_compared_models']} of the "
+        f"{n_rows} rows; the saved model is fitted to all {n_rows} rows."
+    ]
+    if not summary["informative"]:
+        paragraphs.append(UNINFORMATIVE)
+    paragraphs += accuracy.explain(summary, summary)
+    return Section("Summary", [KeyFigures(figures), Text(paragraphs)])
 
 
 def _scel(scores: dict[str, Any]) -> tuple[str, str]:
@@ -74,10 +74,14 @@ def _transition(model: TableClassifier) -> Section:
     from ..displays import TransitionDisplay  # needs matplotlib, which is an optional extra
 
     display = TransitionDisplay(model.transition_, classes=model.classes_)
+    account = model.account_["transition"]
+    paragraphs = [f"The transition matrix is {account['source']}."]
+    if account["note"] is not None:
+        paragraphs.append(f"{account['note']}.")
     return Section(
         "Transition matrix",
         [
-            Text([f"The transition matrix is {model.account_['transition']['source']}."]),
+            Text(paragraphs),
             picture(
                 matrix_figure(display.plot, len(model.classes_)),
                 "Heat map of the transition matrix",
@@ -88,22 +92,20 @@ def _transition(model: TableClassifier) -> Section:
     )
 
 
-def _new_data(scores: dict[str, Any]) -> Section:
+def _new_data(scores: dict[str, Any], summary: dict[str, Any]) -> Section:
     figures: list[tuple[str, str]] = []
     blocks: list[Block] = []
     if "accuracy" in scores:
         label = f"accuracy on {scores['rows_with_a_true_label']} rows with a true label"
         figures.append((f"{100 * scores['accuracy']:.1f}%", label))
-    if "expected_accuracy" in scores:
-        figures.append(
-            (
-                f"{100 * share(scores['expected_accuracy']):.1f}%",
-                f"accuracy estimated from {scores['complementary_labels']} complementary labels "
-                f"(± {200 * scores['expected_accuracy_std_error']:.1f} points)",
-            )
-        )
+    if scores.get("expected_accuracy") is not None:
+        value, interval = accuracy.percentages(scores)
+        n_labels = scores["complementary_labels"]
+        label = f"accuracy estimated from {n_labels} complementary labels ({interval})"
+        figures.append((value, label))
     if "scel" in scores:
         figures.append(_scel(scores))
+        blocks.append(Text(accuracy.explain(scores, summary)))
     if "confusion" in scores:
         blocks.append(_confusion(np.array(scores["confusion"]), scores["classes"]))
     return Section("Scores on new data", [KeyFigures(figures), *blocks])

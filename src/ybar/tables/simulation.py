@@ -8,12 +8,13 @@ import numpy as np
 
 from .. import labels as complementary
 from ..transition import with_uniform_noise
-from ..transition.reading import read_matrix
+from ..transition.reading import WORDS, read_matrix
 from ..utils.checks import shown
 from ..utils.random import as_generator
 from ..utils.typing import FloatArray
 from .files import DataError
 from .labels import as_names, check_columns, check_separator, natural_order
+from .matrices import assumed_order
 
 
 class Simulated(NamedTuple):
@@ -25,6 +26,8 @@ class Simulated(NamedTuple):
     n_labels: int
     wrong: float
     """The fraction of the labels that are the true class."""
+    T_note: str | None
+    """A warning about T, for the user."""
 
 
 def simulate(
@@ -60,7 +63,10 @@ def simulate(
             f"{shown(separated[0])}. Choose another"
         )
     rng = as_generator(seed)
-    T = read_matrix(transition, classes, random_state=rng, name="--transition").T
+    T, names = read_matrix(transition, classes, random_state=rng, name="--transition")
+    note = None
+    if names is None and transition not in WORDS:
+        note = assumed_order(transition, classes, "sorted order")
     index = {name: i for i, name in enumerate(classes)}
     y = np.array([index[name] for name in true])
     noisy_T = with_uniform_noise(T, noise)
@@ -74,6 +80,7 @@ def simulate(
         T,
         int(drawn.size),
         float(np.mean(drawn == y[:, None])),
+        note,
     )
 
 

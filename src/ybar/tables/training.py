@@ -23,6 +23,8 @@ class TrainingTable(NamedTuple):
     T: FloatArray
     T_source: str
     """Where T comes from, for the user."""
+    T_note: str | None = None
+    """A warning about T, for the user."""
 
 
 def read(
@@ -60,11 +62,15 @@ def read(
     if "pixel0" in frame:  # a folder of images
         not_features += [name for name in ("file", "folder") if name in frame]
     features = columns.classify(frame, [*label, *not_features, *leave_out])
+    note = None
     if matrix is not None:
         T = read_matrix(matrix, y_comp.classes, name=transition).T
         source = f"from {Path(transition).name}"
+        if matrix.classes is None:
+            order = "the order of --classes" if classes else "sorted order"
+            note = matrices.assumed_order(transition, y_comp.classes, order)
     elif transition == "uniform":
         T, source = uniform(len(y_comp.classes)), "uniform"
     else:
         T, source = matrices.estimate(frame, true, y_comp, "--transition estimate:")
-    return TrainingTable(frame, features, y_comp, T, source)
+    return TrainingTable(frame, features, y_comp, T, source, note)

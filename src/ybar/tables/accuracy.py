@@ -1,0 +1,145 @@
+"""The accuracy estimated without true labels, unless the labels refute the transition matrix."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from .. import metrics
+from ..utils.typing import BoolArray, FloatArray, IntArray
+
+_N_STD_ERRORS = 2.0
+_WIDE_INTERVAL = 0.5
+_LEVEL = 0.01
+
+
+def check(
+    mask: BoolArray,
+    T: FloatArray,
+    y_pred: IntArray,
+    classes: Sequence[str],
+    free_q: FloatArray | None = None,
+    n_free: int = 1,
+) -> metrics.TransitionCheck:
+    """Test whether the labels of held-out rows refute T.
+
+    Parameters
+    ----------
+    free_q : ndarray of shape (N, K), optional
+        Complementary probabilities of a model that does not know T.
+    n_free : int
+        The number of such models among which `free_q` was selected by these labels. The level of
+        the test is divided by it, so that the selection refutes no more correct matrices.
+    """
+    single = (mask.sum(axis=1) == 1).all()  # for which the test of label shares is exact
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # URE has already warned that T is nearly singular
+        return metrics.check_transition(
+            mask.argmax(axis=1) if single else mask,
+            T,
+            q=free_q,
+            y_pred=y_pred,
+            classes=classes,
+            level=_LEVEL / n_free,
+        )
+
+
+def summary(error: float, std_error: float, result: metrics.TransitionCheck) -> dict[str, Any]:
+    """Return the estimated accuracy and the check of T in values that JSON has.
+
+    The accuracy is None if T is refuted or singular, or if no value between 0 and 1 lies within two
+    standard errors of the estimate.
+    """
+    margin = _N_STD_ERRORS * std_error if math.isfinite(std_error) else math.inf
+    low, high = 1 - error - margin, 1 - error + margin
+    reasons = list(result.reasons)
+    outside = math.isfinite(error) and (high < 0 or low > 1)
+    if outside and not result.refuted:
+        side = "below 0%" if high < 0 else "above 100%"
+        reasons.append(
+            f"the estimated accuracy would lie {side}, by more than two standard errors; either "
+            "T is wrong or there are too few labels"
+        )
+    known = math.isfinite(error) and not outside and not result.refuted
+    return {
+        "expected_accuracy": _clip(1 - error) if known else None,
+        "expected_accuracy_std_error": std_error if known and math.isfinite(std_error) else None,
+        "expected_accuracy_interval": [_clip(low), _clip(high)] if known else None,
+        "transition": {
+            "refuted": result.refuted,
+            "p_value": result.p_value,
+            "level": result.level,
+            "reasons": reasons,
+        },
+    }
+
+
+def _clip(share: float) -> float:
+    return min(1.0, max(0.0, share))
+
+
+def percentages(scores: dict[str, Any]) -> tuple[str, str]:
+    """Return the accuracy of `summary`, which must not be None, and its interval as text."""
+    low, high = scores["expected_accuracy_interval"]
+    value = scores["expected_accuracy"]
+    interval = f"two standard errors: {100 * low:.1f}% to {100 * high:.1f}%"
+    return f"{100 * value:.1f}%", interval
+
+
+def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
+    """Return sentences on the accuracy of `summary`, or on why there is none.
+
+    Parameters
+    ----------
+    account : dict
+        What ``ybar fit`` knew about the model: see `fitting.Selection.summary`.
+    """
+    result, method, source = (
+        scores["transition"],
+        account["method"],
+        account["transition"]["source"],
+    )
+    if account["transition"]["noise_learned"]:
+        source += f", with the noise level that {method} learned"
+    if scores["expected_accuracy"] is not None:
+        value, interval = percentages(scores)
+        lines = [
+            f"Expected accuracy: {value} ({interval}), estimated without true labels. It holds if "
+            f"T is right ({source})."
+        ]
+        low, high = scores["expected_accuracy_interval"]
+        if high - low > _WIDE_INTERVAL:
+            lines.append("This interval is too wide to be useful; more labels make it narrower.")
+        return lines
+    if result["refuted"]:
+        return [
+            "No accuracy can be estimated: the labels refute the transition matrix T "
+            f"({source}; p = {result['p_value']:.2g}). The predicted classes depend on the same T.",
+            *(f"Reason: {reason}." for reason in result["reasons"]),
+            _remedy(method),
+        ]
+    if result["reasons"]:
+        return [
+            f"No accuracy can be estimated under this transition matrix T ({source}).",
+            *(f"Reason: {reason}." for reason in result["reasons"]),
+            _remedy(method),
+        ]
+    return [
+        "The accuracy cannot be estimated without true labels: the transition matrix is singular, "
+        "so that the labels cannot distinguish some classes."
+    ]
+
+
+def _remedy(method: str) -> str:
+    learn = (
+        ""
+        if method == "cpe-n"
+        else "or fit with --method cpe-n, which learns how many labels are wrong; "
+    )
+    return (
+        "What to do: estimate T from a few rows with true labels (--transition estimate:COLUMN, "
+        f"or ybar transition estimate); {learn}or measure the accuracy on a few true labels with "
+        "ybar evaluate --true COLUMN."
+    )
