@@ -72,7 +72,7 @@ def pids(workers):
     """The processes of the workers that are alive."""
     nannies = workers.local.workers.values()
     processes = [nanny.process for nanny in nannies if nanny.process is not None]
-    return [process.pid for process in processes if process.is_alive()]
+    return [process.pid for process in processes if process.is_alive() and process.pid]
 
 
 @pytest.mark.slow
@@ -199,7 +199,9 @@ def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["p.toml", "runs.sqlite", "sweep.py"]
 
 
-def test_workers_end_with_the_sweep_and_the_environment_is_as_before(jobs):
+def test_workers_end_with_the_sweep_and_the_environment_is_as_before(jobs, monkeypatch):
+    for name in ("MKL_NUM_THREADS", "OMP_NUM_THREADS", "PYTHONHASHSEED", "__DASK_PARENT_PID"):
+        monkeypatch.delenv(name, raising=False)
     before = dict(os.environ)
     with closing(Cluster(None, 1)) as workers:
         workers.submit(jobs[0])

@@ -58,7 +58,12 @@ class Cluster:
 
     def __init__(self, address: str | None, n: int) -> None:
         self._distributed: Any = require("distributed", "dask", _WHAT)
+        before = dict(os.environ)
         self.local = _start_local(self._distributed, n) if address is None else None
+        # Dask leaves what it sets for its workers in this process too: `close` undoes that.
+        self._environment = {
+            name: before.get(name) for name in os.environ if os.environ[name] != before.get(name)
+        }
         try:
             self._client = self._distributed.Client(
                 self.local or address, timeout=_SECONDS_TO_ANSWER
@@ -165,6 +170,11 @@ class Cluster:
             self._client.close()
         if self.local is not None:
             self.local.close()
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _start_local(distributed: Any, n: int) -> Any:
