@@ -110,4 +110,6 @@ def test_an_error_on_a_thread_is_raised_and_ends_the_others(job):
     runs = [Run(methods.Method(fails)), Run(methods.METHODS["cpe-f"])]
     with pytest.raises(ZeroDivisionError, match="mine"):
         grown(job, runs, sizes=(64, 300, 10), recipe=Recipe(max_epochs=10**6), n_jobs=2)
-    assert not set(threading.enumerate()) - threads
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(10)  # one that trains on would not end
+        assert not thread.is_alive()

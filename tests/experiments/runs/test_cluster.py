@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -72,7 +73,7 @@ def pids(workers):
     """The processes of the workers that are alive."""
     nannies = workers.local.workers.values()
     processes = [nanny.process for nanny in nannies if nanny.process is not None]
-    return [process.pid for process in processes if process.is_alive() and process.pid]
+    return [pid for process in processes if process.is_alive() and (pid := process.pid)]
 
 
 @pytest.mark.slow
@@ -260,7 +261,7 @@ def test_no_worker_hears_ctrl_c_nor_one_that_replaces_another():
         assert not hears(second)
         os.kill(first, signal.SIGKILL)
         while first in (alive := pids(workers)) or len(alive) < 2:
-            pass
+            time.sleep(0.05)
         assert not any(hears(pid) for pid in alive)
 
 
