@@ -13,7 +13,7 @@ def invertible(n, rng):
 
 
 def random_mask(rows, n, rng):
-    """Return 0 to K-1 labels a row, with one at least somewhere."""
+    """Return 0 to K-1 labels per row, at least one in all."""
     mask = rng.random((rows, n)) < 0.4
     mask[mask.all(axis=1), 0] = False
     mask[0] = np.arange(n) == 1

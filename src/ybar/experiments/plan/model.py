@@ -1,4 +1,4 @@
-"""The model of a plan: what is to be run, on which data, and how labels come about.
+"""The model of a plan: what is to be run, on which data, and how labels are drawn.
 
 `reading` builds a `Plan` from a TOML file, `jobs` the jobs that it comes to. The classes are plain,
 frozen data that can be sent to a worker; pydantic checks their fields.
@@ -71,7 +71,7 @@ class Dataset:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
 class Setting:
-    """How complementary labels come about.
+    """How complementary labels are drawn.
 
     Attributes
     ----------
