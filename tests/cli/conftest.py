@@ -29,15 +29,19 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def biased(tmp_path, monkeypatch):
-    """A folder with labels of six classes from a strongly biased matrix, which is in T.csv."""
+    """A folder with labels of six classes from a strongly biased matrix, which is in T.csv.
+
+    The rows of new.csv are like those of biased.csv.
+    """
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    y = rng.integers(6, size=3000)
-    X = rng.normal(size=(3000, 2)) + 4 * np.c_[np.cos(y), np.sin(y)]
     names, T = np.array(list("abcdef")), transition.strong(6, random_state=8)
-    frame = pd.DataFrame(X, columns=["x1", "x2"])
-    frame["not"] = names[labels.draw(y, T, random_state=0)]
-    frame.to_csv("biased.csv", index=False)
+    for seed, name in enumerate(("biased.csv", "new.csv")):
+        y = rng.integers(6, size=3000)
+        X = rng.normal(size=(3000, 2)) + 4 * np.c_[np.cos(y), np.sin(y)]
+        frame = pd.DataFrame(X, columns=["x1", "x2"])
+        frame["not"] = names[labels.draw(y, T, random_state=seed)]
+        frame.to_csv(name, index=False)
     pd.DataFrame(T, index=names, columns=names).to_csv("T.csv")
     return tmp_path
 

@@ -66,7 +66,7 @@ WRONG = {
     "missing file": (["fit", "none.csv", "--label", "not"], 2, "none.csv"),
     "unknown column": (["fit", "answers.csv", "--label", "nto"], 2, "--label", "'nto'"),
     "unknown option": ([*FIT, "--colour", "red"], 2, "--colour"),
-    "unknown method": ([*FIT, "--method", "forest"], 2, "--method", "'forest'"),
+    "unknown method": ([*FIT, "--method", "oak"], 2, "--method", "'oak'"),
     "unknown decoder": ([*FIT, "--decoder", "l3"], 2, "--decoder", "'l3'"),
     "one class named": ([*FIT, "--classes", "bird"], 2, "--classes", "'bird'"),
     "a class twice": ([*FIT, "--classes", "bird,cat,dog,cat"], 2, "--classes", "'cat'"),

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ybar
@@ -27,8 +28,9 @@ def test_a_model_is_evaluated_by_true_and_by_complementary_labels(fitted):
 
 
 def test_no_accuracy_is_estimated_if_new_labels_refute_the_matrix(biased):
-    shared = ["biased.csv", "--label", "not"]
-    assert run("fit", *shared, "--method", "logistic").exit_code == 0
+    fit = ["fit", "biased.csv", "--label", "not", "--method", "logistic"]
+    assert run(*fit).exit_code == 0
+    shared = ["new.csv", "--label", "not"]
     found = json.loads(run("evaluate", "model.ybar", *shared, "--json").stdout)
     assert found["transition"]["refuted"]
     assert found["expected_accuracy"] is found["expected_accuracy_std_error"] is None
@@ -37,3 +39,58 @@ def test_no_accuracy_is_estimated_if_new_labels_refute_the_matrix(biased):
     assert "Expected accuracy" not in text
     assert found["transition"]["reasons"][0] in text
     assert "estimate:COLUMN" in text
+
+
+def scores_of(model, data, *arguments):
+    done = run("evaluate", model, data, "--label", "not", *arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_labels_of_rows_that_the_model_was_fitted_to_are_not_scored(fitted, folder):
+    place, _ = fitted
+    arguments = [place / "model.ybar", place / "answers.csv"]
+    found = scores_of(*arguments)
+    assert found["rows"] == found["rows_of_the_training_data"] == 600
+    assert found["complementary_labels"] == 0
+    assert found["scel"] is found["expected_accuracy"] is None
+    text = run("evaluate", *arguments, "--label", "not").stdout
+    assert "600 of the 600 rows" in text
+    assert "%" not in text
+    new = pd.read_csv(place / "test.csv")
+    pd.concat([new, pd.read_csv(place / "answers.csv")]).to_csv("both.csv", index=False)
+    both, alone = (scores_of(arguments[0], data) for data in ("both.csv", place / "test.csv"))
+    assert (both["rows_of_the_training_data"], alone["rows_of_the_training_data"]) == (600, 0)
+    assert both["complementary_labels"] == 200
+    assert both["scel"] == alone["scel"]
+
+
+def test_rows_are_recognised_in_any_order_and_with_any_types(fitted):
+    model = ybar.load(fitted[0] / "model.ybar")
+    frame = table().sample(frac=1, random_state=0)
+    assert model.recognised(frame[frame.columns[::-1]]).all()
+    assert model.recognised(frame.astype({"length": object, "noise": "float64"})).all()
+    assert not model.recognised(frame.assign(noise=frame["noise"] + 1e-9)).any()
+    assert model.row_hashes_.nbytes <= 4 * 600
+
+
+def test_rows_of_a_table_of_like_rows_are_not_taken_for_training_rows(folder):
+    frame = table()[["colour", "not"]]
+    frame.to_csv("few.csv", index=False)
+    assert run("fit", "few.csv", "--label", "not", "--method", "logistic").exit_code == 0
+    found = scores_of("model.ybar", "few.csv")
+    assert found["rows_of_the_training_data"] == 0
+
+
+def test_a_model_of_an_older_ybar_is_evaluated_and_shown(fitted, folder):
+    model = ybar.load(fitted[0] / "model.ybar")
+    del model.row_hashes_
+    added = ["rows_of_the_saved_model", "settings", "temperature", "informative_p_value"]
+    added += ["predicted_shares", "shares_implied_by_the_labels"]
+    for name in added:
+        del model.account_[name]
+    ybar.save(model, "old.ybar")
+    found = scores_of("old.ybar", "test.csv", "--true", "label")
+    assert found["accuracy"] > 0.9
+    assert found["complementary_labels"] == 200
+    assert run("report", "old.ybar", "test.csv", "--label", "not").exit_code == 0

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import tempfile
+import threading
+import time
 from functools import partial
 
 import numpy as np
@@ -37,10 +39,17 @@ def test_a_table_with_every_kind_of_column_is_learned_from_complementary_labels(
 
 
 def test_auto_compares_candidates_selects_by_scel_and_prints_a_table(folder, monkeypatch):
-    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn", "boosting"))
+    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn", "forest", "boosting"))
     done = run("fit", "answers.csv", "--label", "not")
     assert done.exit_code == 0, done.stderr
-    for word in ("logistic", "knn", "boosting", "the best constant guess", "Expected accuracy"):
+    for word in (
+        "logistic",
+        "knn",
+        "forest",
+        "boosting",
+        "the best constant guess",
+        "Expected accuracy",
+    ):
         assert word in done.stdout
     assert "'id'" in done.stderr
     account = ybar.load("model.ybar").account_
@@ -49,7 +58,7 @@ def test_auto_compares_candidates_selects_by_scel_and_prints_a_table(folder, mon
     assert account["scel"] == min(tried.values()) < account["scel_of_the_best_constant_guess"]
 
 
-@pytest.mark.parametrize("method", ["knn", "boosting", "cpe-f", "scl-nl"])
+@pytest.mark.parametrize("method", ["knn", "forest", "boosting", "cpe-f", "scl-nl"])
 def test_every_kind_of_method_fits_is_saved_and_predicts(folder, method):
     done = run("fit", "answers.csv", "--label", "not", "--method", method, "--time-limit", 20)
     assert done.exit_code == 0, done.stderr
@@ -95,6 +104,17 @@ def test_a_class_that_is_never_ruled_out_is_reported(folder):
     done = run("fit", "two.csv", *arguments)
     assert done.exit_code == 0, done.stderr
     assert "dog" in after_the_selection(done)
+    assert "Expected accuracy" not in done.stdout
+    account = ybar.load("model.ybar").account_
+    assert account["expected_accuracy"] is account["tried"][0]["error_rate"] is None
+    assert not account["transition"]["refuted"]
+    for command in ("evaluate", "report"):
+        frame[frame["not"] != "dog"].iloc[::-1].assign(length=1.5).to_csv("more.csv", index=False)
+        judged = run(command, "model.ybar", "more.csv", "--label", "not")
+        assert judged.exit_code == 0, judged.stderr
+        assert "Expected accuracy" not in judged.stdout
+    judged = run("evaluate", "model.ybar", "test.csv", "--label", "not")  # has labels of dog
+    assert "no complementary label is" not in judged.stdout
     assert "dog" not in after_the_selection(run("fit", "answers.csv", *arguments))
 
 
@@ -118,6 +138,7 @@ def scel_of_numbers():
     (result,) = candidates.evaluate_all(["logistic"], data, build, training, held_out)
     q = result.losses
     assert result.scel == scoring.mean_and_std_error(q, y_comp.mask[held_out])[0]
+    assert result.settings in candidates.SETTINGS["logistic"]
     return result.scel
 
 
@@ -239,6 +260,71 @@ def test_after_the_time_limit_no_candidate_starts(folder, monkeypatch):
     assert done.exit_code == 1
     assert not list(folder.glob("ybar-bug-*"))
     assert not os.path.exists("model.ybar")
+
+
+def test_boosting_ends_its_search_in_time(folder, monkeypatch):
+    stops = iter([False, True])
+    monkeypatch.setattr(candidates, "_stop_at", lambda *_: [lambda *_: next(stops, True)])
+    done = run("fit", "answers.csv", "--label", "not", "--method", "boosting", "--json")
+    assert done.exit_code == 0, done.stderr
+    model = ybar.load("model.ybar")
+    assert model.account_["settings"]["n_estimators"] <= 20
+    assert accuracy(model, table(200, 1)) > 0.75
+
+
+def test_a_candidate_that_takes_too_long_is_dropped(folder, monkeypatch):
+    monkeypatch.setattr(candidates, "AUTO", ("logistic", "knn"))
+    fit, wait = candidates.TableClassifier.fit, threading.Event().wait
+
+    def slow(self, *arguments):
+        if "KNeighbors" in type(self.classifier).__name__:
+            wait(100)
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(candidates.TableClassifier, "fit", slow)
+    started = time.monotonic()
+    done = run("fit", "answers.csv", "--label", "not", "--time-limit", 12, "--json")
+    assert time.monotonic() - started < 90
+    assert done.exit_code == 0, done.stderr
+    logistic, knn = json.loads(done.stdout)["tried"]
+    assert logistic["failed"] is None
+    assert "stopped" in knn["failed"]
+
+
+def test_without_time_to_fit_it_to_all_rows_the_scored_model_is_saved(folder, monkeypatch):
+    monkeypatch.setattr(candidates, "fit_to_all", lambda *_: None)
+    done = run("fit", "answers.csv", "--label", "not", "--method", "logistic")
+    assert done.exit_code == 0, done.stderr
+    assert "--time-limit" in done.stdout
+    model = ybar.load("model.ybar")
+    assert model.account_["rows_of_the_saved_model"] == len(model.row_hashes_) == 480
+    assert accuracy(model, table(200, 1)) > 0.9
+
+
+def test_there_is_time_to_fit_to_all_rows_only_if_the_scored_fit_was_short(folder):
+    result = candidates.CandidateResult("knn", seconds=100.0)
+    end = time.monotonic() + 50
+    assert candidates.fit_to_all(result, None, None, end) is None
+
+
+def test_the_selected_model_is_not_the_most_confident_one():
+    """Two models order the classes alike; one is far too confident, the other predicts better."""
+    rng, T = np.random.default_rng(0), transition.uniform(4)
+    y = rng.integers(4, size=3000)
+    mask = np.eye(4, dtype=bool)[labels.draw(y, T, random_state=0)]
+
+    def p(right, scale):
+        scores = np.eye(4)[np.where(rng.random(3000) < right, y, rng.integers(4, size=3000))]
+        scores = np.exp(scale * scores)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    def scel(p, temperature):
+        return scoring.label_losses(scoring.tempered(p, T, temperature), mask).mean()
+
+    better, worse = p(0.8, 0.5), p(0.7, 3.0)
+    assert scel(better, 1.0) > scel(worse, 1.0)
+    tempered = [scel(each, scoring.temperature(each, T, mask)) for each in (better, worse)]
+    assert tempered[0] < tempered[1]
 
 
 def test_without_an_invertible_matrix_no_accuracy_is_estimated(folder):

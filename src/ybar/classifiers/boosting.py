@@ -126,6 +126,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     seen_classes_: IntArray
     estimates_: str
     _has_own_decoder = True
+    _stop: Callable[..., bool] = staticmethod(lambda: False)  # whether the search must end
 
     def __init__(
         self,
@@ -243,6 +244,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
                 early_stopping=self.early_stopping,
                 keep_losses=simple,
                 advance=advance,
+                stop=self._stop,
             )
         grid = [{"learning_rate": rate, "n_estimators": n} for rate in rates for n in counts]
         best = int(np.nanargmin(paths.scel))

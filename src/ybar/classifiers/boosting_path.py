@@ -81,6 +81,7 @@ def search(
     early_stopping: bool,
     keep_losses: bool,
     advance: Callable[[int], None],
+    stop: Callable[..., bool],
 ) -> Paths:
     """Return the SCEL of every candidate; NaN where a learning rate stopped early.
 
@@ -96,6 +97,8 @@ def search(
         Whether to keep the losses of each label along the best path.
     advance : callable
         Called with the number of boosting rounds that are done.
+    stop : callable
+        Whether to end the search, with the candidates evaluated so far; called after each.
     """
     trains = [trainer.samples(train) for train, _ in parts]
     held_out = [
@@ -116,11 +119,13 @@ def search(
             scel[i, j], std_error[i, j] = mean_and_error(*losses, trainer.target.observed.weights)
             if keep_losses:
                 path.append(losses)
-            if early_stopping and cannot_win(scel[i], j, counts, np.nanmin(scel)):
+            if stop() or (early_stopping and cannot_win(scel[i], j, counts, np.nanmin(scel))):
                 advance(counts[-1] - counts[j])
                 break
         if np.nanargmin(scel) // len(counts) == i:
             paths = paths._replace(best=path)
+        if stop():
+            break
     return paths
 
 

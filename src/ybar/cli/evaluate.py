@@ -32,15 +32,11 @@ def evaluate(
     from ..tables.model import load
 
     fitted = load(model)
-    scores = evaluation.evaluate(
-        fitted,
-        data,
-        true=true,
-        label=label or (),
-        separator=separator,
-        delimiter=delimiter,
-        image_size=image_size,
+    label = label or []
+    rows = evaluation.read(
+        fitted, data, true=true, label=label, delimiter=delimiter, image_size=image_size
     )
+    scores = evaluation.evaluate(fitted, rows, true=true, label=label, separator=separator)
     if label and (warning := fitted.account_["transition"]["note"]):
         note(warning)
     if json:
@@ -52,7 +48,7 @@ def evaluate(
 
 
 def _lines(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
-    from ..tables import accuracy
+    from ..tables import evaluation
 
     lines = []
     if "accuracy" in scores:
@@ -61,14 +57,13 @@ def _lines(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
             f"(mean over classes {100 * scores['balanced_accuracy']:.1f}%), on "
             f"{scores['rows_with_a_true_label']} rows with a true label"
         )
-    if "scel" in scores:
+    if scores.get("scel") is not None:
         lines.append(
             f"SCEL {scores['scel']:.4f} ± {scores['scel_std_error']:.4f} (the best constant guess: "
             f"{scores['scel_of_the_best_constant_guess']:.4f}), on "
             f"{scores['complementary_labels']} complementary labels"
         )
-        lines += accuracy.explain(scores, account)
-    return lines
+    return lines + evaluation.explain(scores, account)
 
 
 def _confusion(classes: list[str], counts: list[list[int]]) -> Any:

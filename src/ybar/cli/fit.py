@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,9 +50,9 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="auto compares five models and keeps the one with the lowest SCEL, the log loss "
-            "on held-out complementary labels. Others: logistic, knn, boosting, or the method of "
-            "a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, ure-ga, ..."
+            help="auto compares six models and keeps the one with the lowest SCEL, the log loss "
+            "on held-out complementary labels. Others: logistic, knn, forest, boosting, or the "
+            "method of a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, ure-ga, ..."
         ),
     ] = "auto",
     decoder: Annotated[
@@ -65,7 +67,11 @@ def fit(
         typer.Option(help="Column that is not a feature. Repeat the option for several columns."),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which no other model is tried.")
+        float | None,
+        typer.Option(
+            help="Seconds for all of it. A model that is not ready in its share of the time is "
+            "dropped; networks stop early instead."
+        ),
     ] = None,
     separator: Separator = "|",
     delimiter: Delimiter = None,
@@ -82,6 +88,7 @@ def fit(
     from ..tables import candidates, files, fitting, training
     from ..tables.files import DataError
 
+    started = time.monotonic()
     if method not in candidates.METHODS:
         raise DataError(f"--method must be one of {', '.join(candidates.METHODS)}; got {method!r}")
     if time_limit is not None and not time_limit > 0:
@@ -110,7 +117,7 @@ def fit(
             methods,
             decoder=decoder,
             seed=seed,
-            time_limit=time_limit,
+            end=math.inf if time_limit is None else started + time_limit,
             on_result=show_progress,
         )
     persistence.save(selection.model, target)
@@ -135,10 +142,9 @@ def _comparison(selection: Selection) -> Any:
     table = Table(title="Scores on held-out complementary labels")
     for i, name in enumerate(fitting.COMPARISON):
         table.add_column(name, justify="right" if i else "left")
-    for method, *cells in fitting.comparison(selection.summary()["tried"]):
-        best = method == selection.best.method
-        table.add_row(
-            f"{method} ←" if best else method, *map(Text, cells), style="bold" if best else ""
-        )
-    table.add_row("the best constant guess", f"{selection.constant_scel:.4f}", style="dim")
+    *tried, constant = fitting.comparison(selection.summary())
+    for name, *cells in tried:
+        best = name.startswith(f"{selection.best.method} ")
+        table.add_row(name, *map(Text, cells), style="bold" if best else "")
+    table.add_row(*constant, style="dim")
     return table

@@ -58,18 +58,16 @@ def report(
         raise DataError("--true and --label are columns of DATA; got no DATA. Add the file")
     else:
         model = load(source)
-        scores = None
+        evaluated = None
         if data is not None:
-            scores = evaluation.evaluate(
-                model,
-                data,
-                label=label or (),
-                true=true,
-                delimiter=delimiter,
-                separator=separator,
-                image_size=image_size,
+            label = label or []
+            rows = evaluation.read(
+                model, data, true=true, label=label, delimiter=delimiter, image_size=image_size
             )
-        write(page.build(model, scores), target)
+            scores = evaluation.evaluate(model, rows, true=true, label=label, separator=separator)
+            named = [*label, *([] if true is None else [true])]
+            evaluated = page.Evaluated(scores, rows, named)
+        write(page.build(model, evaluated), target)
     say(f"page written to {output}")
 
 

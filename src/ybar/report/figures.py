@@ -9,6 +9,8 @@ from typing import Any
 from ..utils.extras import require
 from .blocks import Picture
 
+_LEAST_SIDE = 4.5
+
 
 def figure(plot: Callable[[Any], Any], width: float, height: float) -> Any:
     """Return a figure with one pair of axes, on which ``plot(axes)`` was called."""
@@ -21,7 +23,8 @@ def figure(plot: Callable[[Any], Any], width: float, height: float) -> Any:
 
 def matrix_figure(plot: Callable[[Any], Any], n_classes: int) -> Any:
     """Return a figure whose size suits a matrix of this many classes."""
-    side = min(12.0, 2.5 + 0.35 * n_classes)
+    # The label of the colour bar of a small matrix needs the height.
+    side = min(12.0, max(_LEAST_SIDE, 2.5 + 0.35 * n_classes))
     return figure(plot, side + 0.8, side)
 
 

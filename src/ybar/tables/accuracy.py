@@ -7,12 +7,15 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import metrics
 from ..utils.typing import BoolArray, FloatArray, IntArray
 
 _N_STD_ERRORS = 2.0
 _WIDE_INTERVAL = 0.5
 _LEVEL = 0.01
+_MOST_NAMED = 5
 
 
 def check(
@@ -46,11 +49,22 @@ def check(
         )
 
 
-def summary(error: float, std_error: float, result: metrics.TransitionCheck) -> dict[str, Any]:
+def absent_classes(mask: BoolArray, T: FloatArray) -> list[int]:
+    """Return the classes that T expects as labels and that no label names."""
+    return [int(k) for k in np.flatnonzero((T.sum(axis=0) > 0) & ~mask.any(axis=0))]
+
+
+def summary(
+    error: float,
+    std_error: float,
+    result: metrics.TransitionCheck,
+    absent: Sequence[str] = (),
+) -> dict[str, Any]:
     """Return the estimated accuracy and the check of T in values that JSON has.
 
-    The accuracy is None if T is refuted or singular, or if no value between 0 and 1 lies within two
-    standard errors of the estimate.
+    The accuracy is None if T is refuted or singular, if no value between 0 and 1 lies within two
+    standard errors of the estimate, or if some of the classes are `absent` among the labels: a
+    model predicts them for almost every row, and no label can contradict it.
     """
     margin = _N_STD_ERRORS * std_error if math.isfinite(std_error) else math.inf
     low, high = 1 - error - margin, 1 - error + margin
@@ -62,7 +76,16 @@ def summary(error: float, std_error: float, result: metrics.TransitionCheck) -> 
             f"the estimated accuracy would lie {side}, by more than two standard errors; either "
             "T is wrong or there are too few labels"
         )
-    known = math.isfinite(error) and not outside and not result.refuted
+    if absent:
+        names = ", ".join(absent[:_MOST_NAMED])
+        more = f" and {len(absent) - _MOST_NAMED} more" if len(absent) > _MOST_NAMED else ""
+        reasons.append(
+            f"no complementary label is {names}{more}, although T expects such labels, so that a "
+            "model predicts these classes for almost every row and no label contradicts it; if "
+            "nobody was asked about them, pass a matrix that says so with --transition, otherwise "
+            "collect more labels"
+        )
+    known = math.isfinite(error) and not outside and not absent and not result.refuted
     return {
         "expected_accuracy": _clip(1 - error) if known else None,
         "expected_accuracy_std_error": std_error if known and math.isfinite(std_error) else None,

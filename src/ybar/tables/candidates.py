@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
 from ..classifiers.boosting import CPEBoostingClassifierCV
@@ -19,14 +21,24 @@ from ..utils.errors import InputError
 from ..utils.extras import MissingExtraError
 from ..utils.random import as_generator
 from ..utils.typing import BoolArray, FloatArray, IntArray
-from . import scoring
+from . import deadline, scoring
+from .deadline import TimeIsUpError
 from .files import DataError
 from .model import TableClassifier
 from .training import TrainingTable
 
 NETWORKS = tuple(networks.METHODS)
-METHODS = ("auto", "logistic", "knn", "boosting", *NETWORKS)
-AUTO = ("logistic", "knn", "boosting", "cpe-f", "cpe-n")
+METHODS = ("auto", "logistic", "knn", "forest", "boosting", *NETWORKS)
+AUTO = ("logistic", "knn", "forest", "boosting", "cpe-f", "cpe-n")
+
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "logistic": [{"C": C} for C in (1.0, 0.3, 0.1, 0.03)],
+    "forest": [{"min_samples_leaf": n} for n in (5, 20)],
+}
+"""The hyperparameters, as parameters of `build`, that are compared on the held-out rows.
+
+All other methods select theirs in `fit`, on rows that they hold out of the training rows.
+"""
 
 _HELD_OUT = 0.2
 _MOST_ROWS_OF_KNN = 200_000
@@ -47,8 +59,14 @@ class CandidateResult:
 
     Attributes
     ----------
+    scel : float
+        The SCEL of p T after one temperature for all rows, which is fitted to the held-out labels.
+        Without it, the comparison would prefer models whose p is too confident or not enough: see
+        the study in ``results/selection.md``.
     losses : ndarray
-        -log q of each held-out label, which compares candidates label by label.
+        The loss of each held-out label, which compares candidates label by label.
+    label_proba : ndarray
+        p T of the held-out rows, without a temperature.
     error : float
         URE, the estimate of the error rate, with its standard error in `error_std_error`.
     failure : Exception or None
@@ -63,6 +81,8 @@ class CandidateResult:
         The matrix that the candidate assumes for the labels: the user's, or one that it learned.
     settings : dict
         The hyperparameters that it selected, as parameters of `build`.
+    model : TableClassifier or None
+        The model that was scored.
     """
 
     method: str
@@ -71,13 +91,16 @@ class CandidateResult:
     error: float = float("nan")
     error_std_error: float = float("nan")
     seconds: float = 0.0
+    temperature: float = 1.0
     losses: FloatArray | None = None
+    label_proba: FloatArray | None = None
     failure: Exception | None = None
     failed: str | None = None
     predicted: IntArray | None = None
     free_q: FloatArray | None = None
     T: FloatArray | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    model: TableClassifier | None = None
 
 
 def methods_to_try(method: str, n_rows: int) -> list[str]:
@@ -94,15 +117,25 @@ def build(
     decoder: str | None = None,
     seed: int = 0,
     callbacks: Sequence[Callable[..., Any]] = (),
+    C: float = 1.0,
+    min_samples_leaf: int = 5,
     learning_rate: float | None = None,
     n_estimators: int | None = None,
 ) -> TableClassifier:
-    """Return a model that is not fitted; for "boosting", selected hyperparameters may be passed."""
+    """Return a model that is not fitted; hyperparameters are for the method that has them."""
     shared: dict[str, Any] = {"transition": table.T, "classes": table.y_comp.names}
     if decoder is not None:
         shared["decoder"] = decoder
     if method == "logistic":
-        return TableClassifier(CPEClassifier(LogisticRegression(max_iter=1000), **shared), "sparse")
+        base = LogisticRegression(C=C, max_iter=1000)
+        return TableClassifier(CPEClassifier(base, **shared), "sparse")
+    if method == "forest":
+        base = ExtraTreesClassifier(
+            100, min_samples_leaf=min_samples_leaf, random_state=seed, n_jobs=-1
+        )
+        # Forests estimate q by counting, which the likelihood decodes better than L1 does.
+        shared = {"decoder": "likelihood"} | shared
+        return TableClassifier(CPEClassifier(base, **shared), "dense")
     if method == "knn":
         return TableClassifier(CPEKNeighborsClassifierCV(random_state=seed, **shared), "dense")
     if method == "boosting":
@@ -114,6 +147,8 @@ def build(
             random_state=seed,
             **shared,
         )
+        for stop in callbacks:
+            clf._stop = stop
         return TableClassifier(clf, "trees")
     clf = ComplementaryNetClassifier(
         method, random_state=seed, callbacks=list(callbacks) or None, **shared
@@ -141,36 +176,67 @@ def split(mask: BoolArray, seed: int) -> tuple[IntArray, IntArray]:
 
 
 def evaluate_all(
-    methods: Iterable[str],
+    methods: Sequence[str],
     table: TrainingTable,
     build: Build,
     training: IntArray,
     held_out: IntArray,
-    deadline: float | None = None,
+    end: float = math.inf,
 ) -> Iterator[CandidateResult]:
     """Fit each candidate to the training rows and score it on the held-out rows.
 
-    After the deadline no candidate starts. A candidate that has started is finished, except that
-    networks stop and keep their best epoch so far.
+    Parameters
+    ----------
+    end : float
+        The moment of `time.monotonic` at which the comparison and the fit to all rows must be
+        over. Networks stop at the end of their share of the time, and keep their best epoch so
+        far. Other candidates that do not end by then fail.
     """
-    y, mask = table.y_comp.as_y(), table.y_comp.mask[held_out]
-    for method in methods:
-        if deadline is not None and time.monotonic() > deadline:
+    fitted = False
+    for i, method in enumerate(methods):
+        started = time.monotonic()
+        if started >= end:
             yield CandidateResult(method, failed="no time left")
             continue
-        started = time.monotonic()
+        until = deadline.share(end, len(methods) - i, nothing_fitted=not fitted)
         result = CandidateResult(method)
-        model = build(method, callbacks=_stop_at(deadline))
         try:
-            model.fit(table.frame.iloc[training], y[training], table.columns)
+            with deadline.ends_at(until):
+                for settings in SETTINGS.get(method, [{}]):
+                    tried = _fit_and_score(
+                        method, table, build, training, held_out, until, settings
+                    )
+                    if tried.scel < result.scel or result.model is None:
+                        result = tried
         except _FAILURES as error:
-            result.failure, result.failed = error, _reason(error)
-        else:
-            _score(result, model, table.frame.iloc[held_out], mask)
-            if method == "boosting":
-                result.settings = model.pipeline_[-1].best_params_
+            if result.model is None:
+                result.failure, result.failed = error, _reason(error)
+        except TimeIsUpError:
+            if result.model is None:
+                result.failed = f"stopped after {time.monotonic() - started:.0f} s"
+        fitted = fitted or result.failed is None
         result.seconds = time.monotonic() - started
         yield result
+
+
+def _fit_and_score(
+    method: str,
+    table: TrainingTable,
+    build: Build,
+    training: IntArray,
+    held_out: IntArray,
+    until: float,
+    settings: dict[str, Any],
+) -> CandidateResult:
+    """Return the result of one setting of a method."""
+    model = build(method, callbacks=_stop_at(until, method), **settings)
+    model.fit(table.frame.iloc[training], table.y_comp.as_y()[training], table.columns)
+    _drop_callbacks(method, model)
+    if method == "boosting":
+        settings = model.pipeline_[-1].best_params_
+    result = CandidateResult(method, settings=settings, model=model)
+    _score(result, table.frame.iloc[held_out], table.y_comp.mask[held_out])
+    return result
 
 
 def _reason(error: Exception) -> str:
@@ -180,28 +246,48 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: BoolArray) -> None:
-    q = model.predict_complementary_proba(rows)
-    result.losses = scoring.label_losses(q, mask)
+def _score(result: CandidateResult, rows: Any, mask: BoolArray) -> None:
+    model: Any = result.model
+    p, result.T = model.predict_proba(rows), model.label_transition_
+    result.label_proba = p @ result.T
+    result.temperature = scoring.temperature(p, result.T, mask)
+    result.losses = scoring.label_losses(scoring.tempered(p, result.T, result.temperature), mask)
     result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, mask)
     result.predicted = scoring.predicted_indices(model, rows)
-    result.T, result.free_q = model.label_transition_, q if model.estimates_q else None
+    result.free_q = model.predict_complementary_proba(rows) if model.estimates_q else None
     result.error, result.error_std_error = scoring.error_rate(result.predicted, result.T, mask)
 
 
 def fit_to_all(
-    result: CandidateResult, table: TrainingTable, build: Build, deadline: float | None = None
-) -> TableClassifier:
-    """Return the model of a candidate, fitted to all rows."""
-    model = build(result.method, callbacks=_stop_at(deadline), **result.settings)
-    model.fit(table.frame, table.y_comp.as_y(), table.columns)
-    if result.method in NETWORKS:  # the deadline is not part of the model
-        model.classifier.set_params(callbacks=None)
+    result: CandidateResult, table: TrainingTable, build: Build, end: float = math.inf
+) -> TableClassifier | None:
+    """Return the model of a candidate, fitted to all rows; None if there is no time for it."""
+    if end - time.monotonic() < deadline.REFIT * result.seconds / len(
+        SETTINGS.get(result.method, [{}])
+    ):
+        return None
+    model = build(result.method, callbacks=_stop_at(end, result.method), **result.settings)
+    try:
+        with deadline.ends_at(end):
+            model.fit(table.frame, table.y_comp.as_y(), table.columns)
+    except TimeIsUpError:
+        return None
+    _drop_callbacks(result.method, model)
     return model
 
 
-def _stop_at(deadline: float | None) -> list[Callable[..., Any]]:
-    """Return the callbacks that stop the training of a network at a deadline."""
-    if deadline is None:
+def _drop_callbacks(method: str, model: TableClassifier) -> None:
+    """Remove the deadline, which is not part of the model."""
+    if method in NETWORKS:
+        model.classifier.set_params(callbacks=None)
+    vars(model.classifier).pop("_stop", None)
+
+
+def _stop_at(end: float, method: str) -> list[Callable[..., bool]]:
+    """Return what stops the training of networks, and the search of boosting, in time."""
+    if end == math.inf:
         return []
-    return [lambda *_, **__: time.monotonic() > deadline]
+    now = time.monotonic()
+    # After its search, boosting fits as many trees once more.
+    stop = now + (0.4 if method == "boosting" else 0.85) * (end - now)
+    return [lambda *_, **__: time.monotonic() > stop]

@@ -9,48 +9,78 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ..metrics.losses import mean_and_error
+from ..utils.typing import BoolArray
 from . import accuracy, files, scoring
 from .files import DataError
 from .labels import as_names, check_columns, listed, read_labels
 from .model import TableClassifier
 
+_SCORES = (
+    "scel",
+    "scel_std_error",
+    "scel_of_the_best_constant_guess",
+    "expected_accuracy",
+    "expected_accuracy_std_error",
+    "expected_accuracy_interval",
+    "transition",
+)
 
-def evaluate(
+
+def read(
     model: TableClassifier,
     data: str,
     *,
     true: str | None = None,
     label: Sequence[str] = (),
-    separator: str = "|",
     delimiter: str | None = None,
     image_size: int | None = None,
-) -> dict[str, Any]:
-    """Return the scores of a model in values that JSON has.
-
-    The parameters are the options of ``ybar evaluate``.
-    """
+) -> Any:
+    """Return rows to evaluate a model on; the parameters are the options of ``ybar evaluate``."""
     if not label and true is None:
         raise DataError(
             "evaluate needs labels: --true COLUMN with true labels, --label COLUMN with "
             "complementary labels, or both; got neither"
         )
-    columns = [*label, *([] if true is None else [true])]
+    true_column = [] if true is None else [true]
     frame = files.read(
         data,
         delimiter=delimiter,
         image_size=model.image_size(image_size),
-        as_text=[*model.as_text, *columns],
+        as_text=[*model.as_text, *label, *true_column],
     )
-    scores: dict[str, Any] = {"rows": len(frame)}
+    check_columns(frame, label, "--label")
+    check_columns(frame, true_column, "--true")
+    return frame
+
+
+def evaluate(
+    model: TableClassifier,
+    frame: Any,
+    *,
+    true: str | None = None,
+    label: Sequence[str] = (),
+    separator: str = "|",
+) -> dict[str, Any]:
+    """Return the scores of a model on rows, as of `read`, in values that JSON has."""
+    mask = _read_mask(model, frame, label, separator) if label else None
+    seen = model.recognised(frame)
+    scores: dict[str, Any] = {"rows": len(frame), "rows_of_the_training_data": int(seen.sum())}
     if true is not None:
         scores |= _by_true_labels(model, frame, true)
-    if label:
-        scores |= _by_complementary_labels(model, frame, label, separator)
+    if mask is not None:
+        scores |= _by_complementary_labels(model, frame, seen, mask)
     return scores
 
 
+def _read_mask(
+    model: TableClassifier, frame: Any, columns: Sequence[str], separator: str
+) -> BoolArray:
+    classes = [str(name) for name in model.classes_]
+    remedy = "The model has no other classes"
+    return read_labels(frame, columns, classes, separator, remedy=remedy).mask
+
+
 def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
-    check_columns(frame, [column], "--true")
     true = np.array([name or "" for name in as_names(frame[column])])
     rows = np.flatnonzero(true != "")
     true = true[rows]
@@ -78,21 +108,61 @@ def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str
 
 
 def _by_complementary_labels(
-    model: TableClassifier, frame: Any, columns: Sequence[str], separator: str
+    model: TableClassifier, frame: Any, seen: BoolArray, mask: BoolArray
 ) -> dict[str, Any]:
+    """Return the scores on rows that the model was not fitted to.
+
+    The model knows the labels of the others, so that they say nothing about its accuracy.
+    """
     classes = [str(name) for name in model.classes_]
-    remedy = "The model has no other classes"
-    mask = read_labels(frame, columns, classes, separator, remedy=remedy).mask
-    rows = np.flatnonzero(mask.any(axis=1))
+    rows = np.flatnonzero(mask.any(axis=1) & ~seen)
+    if not len(rows):
+        return {"complementary_labels": 0} | dict.fromkeys(_SCORES)
     labelled, mask = frame.iloc[rows], mask[rows]
-    q, T = model.predict_complementary_proba(labelled), model.label_transition_
-    losses = scoring.label_losses(q, mask)
+    p, T = model.predict_proba(labelled), model.label_transition_
+    label_proba = scoring.tempered(p, T, model.account_.get("temperature", 1.0))
+    losses = scoring.label_losses(label_proba, mask)
     scel, scel_std_error = scoring.mean_and_std_error(losses, mask)
     predicted = scoring.predicted_indices(model, labelled)
-    check = accuracy.check(mask, T, predicted, classes, q if model.estimates_q else None)
+    free_q = model.predict_complementary_proba(labelled) if model.estimates_q else None
+    check = accuracy.check(mask, T, predicted, classes, free_q)
+    absent = accuracy.absent_classes(mask | _named_in_training(model.account_), T)
     return {
         "complementary_labels": int(mask.sum()),
         "scel": scel,
         "scel_std_error": scel_std_error,
-        "scel_of_the_best_constant_guess": float(scoring.constant_losses(mask, mask).mean()),
-    } | accuracy.summary(*scoring.error_rate(predicted, T, mask), check)
+        "scel_of_the_best_constant_guess": float(scoring.constant_losses(mask, mask, T).mean()),
+    } | accuracy.summary(
+        *scoring.error_rate(predicted, T, mask), check, [classes[k] for k in absent]
+    )
+
+
+def _named_in_training(account: dict[str, Any]) -> BoolArray:
+    """Return which classes some complementary label of the training data names."""
+    counts = account.get("labels_per_class", [1] * len(account["classes"]))
+    return np.asarray(counts) > 0
+
+
+def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
+    """Return sentences about rows that the model was fitted to, and about the accuracy.
+
+    Parameters
+    ----------
+    scores : dict
+        Those of `evaluate`.
+    account : dict
+        What ``ybar fit`` knew about the model: see `fitting.Selection.summary`.
+    """
+    lines = []
+    n_seen = scores["rows_of_the_training_data"]
+    if n_seen:
+        lines.append(
+            f"{n_seen} of the {scores['rows']} rows are rows that the model was fitted to. Their "
+            "complementary labels are not used here. An accuracy by their true labels is no "
+            "estimate of the accuracy on new rows."
+        )
+    if scores.get("complementary_labels") == 0:
+        lines.append("No accuracy can be estimated: there is no labelled row that is new.")
+    elif "scel" in scores:
+        lines += accuracy.explain(scores, account)
+    return lines

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +12,18 @@ import numpy as np
 
 from .. import metrics, transition
 from ..utils.errors import FailureError, UnexplainedFailureError
-from ..utils.typing import BoolArray, FloatArray
-from . import accuracy, candidates, scoring
+from ..utils.typing import BoolArray, FloatArray, IntArray
+from . import accuracy, candidates, scoring, verdict
 from .candidates import CandidateResult
 from .model import TableClassifier
 from .training import TrainingTable
 
 COMPARISON = ("model", "SCEL", "error rate (URE)", "seconds")
 UNINFORMATIVE = (
-    "These labels carry too little information to learn from: no model predicts held-out labels "
-    "better than a constant guess, beyond chance."
+    "The held-out labels give no evidence that any model has learned something: none predicts them "
+    "better than a constant guess, beyond chance. The predictions may be no better than guesses."
 )
 
-_N_STD_ERRORS = 2.0
 _MOST_CLASSES = 20
 _SIMILAR_ROWS = 0.02  # L1 distance of two rows of T
 
@@ -42,8 +40,10 @@ class Selection:
         The number of rows that the candidates were fitted to, and scored on.
     constant_scel : float
         The SCEL of the best constant guess on the held-out rows.
-    gain, gain_std_error : float
-        By how much the selected model's SCEL is lower than that of the constant guess.
+    p_value : float
+        That of `verdict.p_value`, for labels that do not depend on the features.
+    refitted : bool
+        Whether the model was fitted to all rows, for which a time limit may leave no time.
     """
 
     table: TrainingTable
@@ -53,14 +53,14 @@ class Selection:
     n_training: int
     n_held_out: int
     constant_scel: float
-    gain: float
-    gain_std_error: float
+    p_value: float
+    refitted: bool
     model: TableClassifier
 
     @property
     def informative(self) -> bool:
-        """Whether the model predicts the labels better than a constant guess, beyond chance."""
-        return self.gain > _N_STD_ERRORS * self.gain_std_error
+        """Whether some model predicts the labels better than a constant guess, beyond chance."""
+        return self.p_value <= verdict.LEVEL
 
     def summary(self) -> dict[str, Any]:
         """Return all of it in values that JSON has."""
@@ -69,6 +69,7 @@ class Selection:
         return estimated | {
             "rows": len(table.frame),
             "rows_of_the_compared_models": self.n_training,
+            "rows_of_the_saved_model": len(table.frame) if self.refitted else self.n_training,
             "held_out_rows": self.n_held_out,
             "labels": int(table.y_comp.mask.sum()),
             "classes": table.y_comp.classes,
@@ -86,8 +87,13 @@ class Selection:
             "tried": [_summary(result, self.accuracies) for result in self.results],
             "method": best.method,
             "scel": best.scel,
+            "settings": best.settings,
+            "temperature": best.temperature,
             "scel_of_the_best_constant_guess": self.constant_scel,
             "informative": self.informative,
+            "informative_p_value": self.p_value,
+            "predicted_shares": _shares(np.asarray(best.predicted), len(table.y_comp.classes)),
+            "shares_implied_by_the_labels": scoring.class_shares(table.y_comp.mask, table.T),
         }
 
 
@@ -105,19 +111,29 @@ def _summary(result: CandidateResult, accuracies: dict[str, dict[str, Any]]) -> 
     }
 
 
-def comparison(results: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return the entries of "tried" in `Selection.summary` as rows of text, for `COMPARISON`."""
-    return [
-        [result["method"], f"– ({result['failed']})", "", ""]
-        if result["failed"] is not None
-        else [
-            result["method"],
-            _with_std_error(result["scel"], result["scel_std_error"], 4),
-            _with_std_error(result["error_rate"], result["error_rate_std_error"], 3),
-            f"{result['seconds']:.1f}",
-        ]
-        for result in results
-    ]
+def _shares(indices: IntArray, n_classes: int) -> list[float]:
+    shares: list[float] = (np.bincount(indices, minlength=n_classes) / len(indices)).tolist()
+    return shares
+
+
+def comparison(summary: dict[str, Any]) -> list[list[str]]:
+    """Return the candidates in `Selection.summary` as rows of text, for `COMPARISON`.
+
+    An arrow marks the selected one; the last row is the best constant guess.
+    """
+    rows = []
+    for result in summary["tried"]:
+        name = result["method"]
+        if name == summary["method"]:
+            name += " ←"
+        if result["failed"] is not None:
+            rows.append([name, f"– ({result['failed']})", "", ""])
+            continue
+        scel = _with_std_error(result["scel"], result["scel_std_error"], 4)
+        error = _with_std_error(result["error_rate"], result["error_rate_std_error"], 3)
+        rows.append([name, scel, error, f"{result['seconds']:.1f}"])
+    constant = f"{summary['scel_of_the_best_constant_guess']:.4f}"
+    return [*rows, ["the best constant guess", constant, "", ""]]
 
 
 def _with_std_error(value: float | None, std_error: float | None, digits: int) -> str:
@@ -137,66 +153,72 @@ def fit(
     *,
     decoder: str | None = None,
     seed: int = 0,
-    time_limit: float | None = None,
+    end: float = math.inf,
     on_result: Callable[[CandidateResult], Any] = lambda _: None,
 ) -> Selection:
     """Score the methods on held-out rows, and fit the one with the lowest SCEL to all rows.
 
     Parameters
     ----------
-    time_limit : float, optional
-        Seconds after which no candidate starts.
+    end : float
+        The moment of `time.monotonic` at which no model is fitted any more. If there is no time to
+        fit the selected model to all rows, the model that was scored is kept.
     on_result : callable
         Called with the result of each candidate.
     """
-    started = time.monotonic()
-    training, held_out = candidates.split(table.y_comp.mask, seed)
+    mask = table.y_comp.mask
+    training, held_out = candidates.split(mask, seed)
     build = functools.partial(candidates.build, table=table, decoder=decoder, seed=seed)
-    deadline = None if time_limit is None else started + time_limit
-    results = []
-    for result in candidates.evaluate_all(methods, table, build, training, held_out, deadline):
+    results: list[CandidateResult] = []
+    model = None
+    for result in candidates.evaluate_all(methods, table, build, training, held_out, end):
+        if result.scel < min((other.scel for other in results), default=math.inf):
+            model = result.model
+        result.model = None  # only the best is kept: models of large tables fill the memory
         results.append(result)
         on_result(result)
-    fitted = [result for result in results if result.failed is None]
-    if not fitted:
-        reasons = "; ".join(f"{result.method}: {result.failed}" for result in results)
-        message = f"no model could be fitted ({reasons})"
-        failures = [result.failure for result in results if type(result.failure) is ValueError]
-        if not failures:
-            raise FailureError(message)
-        # A ValueError of an estimator is about the data, or a bug; the traceback shows which.
-        raise UnexplainedFailureError(message) from failures[0]
-    fitted.sort(key=_scel)
+    fitted = sorted((r for r in results if r.failed is None), key=lambda result: result.scel)
+    if model is None:
+        raise _failure(results)
     best = fitted[0]
-    mask = table.y_comp.mask[held_out]
-    accuracies = _accuracies(fitted, mask, table.y_comp.classes)
-    constant = scoring.constant_losses(table.y_comp.mask[training], mask)
-    gain, gain_std_error = scoring.mean_and_std_error(constant - np.asarray(best.losses), mask)
-    if deadline is not None:
-        deadline = max(deadline, time.monotonic() + best.seconds)
-    model = candidates.fit_to_all(best, table, build, deadline)
+    refitted = candidates.fit_to_all(best, table, build, end)
+    if refitted is not None:
+        model = refitted
+    outputs = [np.asarray(result.label_proba) for result in fitted]
+    constant = scoring.constant_losses(mask[training], mask[held_out], table.T)
     selection = Selection(
         table=table,
         results=results,
         best=best,
-        accuracies=accuracies,
+        accuracies=_accuracies(fitted, mask[held_out], table),
         n_training=len(training),
         n_held_out=len(held_out),
         constant_scel=float(np.mean(constant)),
-        gain=gain,
-        gain_std_error=gain_std_error,
+        p_value=verdict.p_value(outputs, mask[held_out], seed),
+        refitted=refitted is not None,
         model=model,
     )
     model.account_ = selection.summary()
     return selection
 
 
-def _scel(result: CandidateResult) -> float:
-    return result.scel
+def _failure(results: Sequence[CandidateResult]) -> Exception:
+    """Return the error to raise if no candidate could be fitted."""
+    reasons = "; ".join(f"{result.method}: {result.failed}" for result in results)
+    message = f"no model could be fitted ({reasons})"
+    if all(result.failure is None for result in results):
+        message += ". Raise --time-limit, or choose a faster --method"
+    failures = [result.failure for result in results if type(result.failure) is ValueError]
+    if not failures:
+        return FailureError(message)
+    # A ValueError of an estimator is about the data, or a bug; the traceback shows which.
+    error = UnexplainedFailureError(message)
+    error.__cause__ = failures[0]
+    return error
 
 
 def _accuracies(
-    fitted: Sequence[CandidateResult], mask: BoolArray, classes: Sequence[str]
+    fitted: Sequence[CandidateResult], mask: BoolArray, table: TrainingTable
 ) -> dict[str, dict[str, Any]]:
     """Return the accuracy of each candidate, none under a T that the held-out labels refute.
 
@@ -204,8 +226,10 @@ def _accuracies(
     candidate that assumes it and with the best q that was learned without T.
     """
     labelled = mask.any(axis=1)
-    free = [result.free_q[labelled] for result in fitted if result.free_q is not None]
-    free_q, n_free = (free[0], len(free)) if free else (None, 1)
+    classes, absent = table.y_comp.classes, accuracy.absent_classes(table.y_comp.mask, table.T)
+    free = [result for result in fitted if result.free_q is not None]
+    free_q = np.asarray(free[0].free_q)[labelled] if free else None
+    n_free = sum(len(candidates.SETTINGS.get(result.method, [{}])) for result in free)
     checks: dict[bytes, metrics.TransitionCheck] = {}
     accuracies = {}
     for result in fitted:
@@ -213,10 +237,10 @@ def _accuracies(
         key = T.tobytes()
         if key not in checks:
             checks[key] = accuracy.check(
-                mask[labelled], T, predicted[labelled], classes, free_q, n_free
+                mask[labelled], T, predicted[labelled], classes, free_q, max(1, n_free)
             )
         accuracies[result.method] = accuracy.summary(
-            result.error, result.error_std_error, checks[key]
+            result.error, result.error_std_error, checks[key], [classes[k] for k in absent]
         )
     return accuracies
 
@@ -224,28 +248,37 @@ def _accuracies(
 def explain(selection: Selection) -> list[str]:
     """Return sentences about the classes, the expected accuracy and the reasons to doubt it."""
     best, table = selection.best, selection.table
-    n_rows = len(table.frame)
-    lines = [
+    summary = selection.summary()
+    return [
         _explain_classes(table),
-        f"The scores are those of models fitted to {selection.n_training} of the {n_rows} rows, on "
-        f"the other {selection.n_held_out}. The saved model is fitted to all {n_rows} rows.",
+        explain_rows(summary),
         f"Selected: {best.method}, with the lowest SCEL on held-out labels: {best.scel:.4f} "
         f"(the best constant guess: {selection.constant_scel:.4f}).",
+        *explain_verdict(summary),
+        *accuracy.explain(summary, summary),
+        *_explain_similar_rows(table.T, table.y_comp.classes),
     ]
-    if not selection.informative:
-        remedy = "Collect more labels, or labels that depend more on the class."
-        lines.append(f"{UNINFORMATIVE} {remedy}")
-    summary = selection.summary()
-    lines += accuracy.explain(summary, summary)
-    lines += _explain_similar_rows(table.T, table.y_comp.classes)
-    absent = (table.T.sum(axis=0) > 0) & ~table.y_comp.mask.any(axis=0)
-    for name in table.y_comp.names[absent]:
-        lines.append(
-            f"No complementary label is {name}, although T expects such labels. The model will "
-            f"predict {name} for almost every row, and no estimate of its accuracy is reliable. If "
-            f"nobody was asked about {name}, pass a matrix that says so with --transition."
-        )
-    return lines
+
+
+def explain_rows(summary: dict[str, Any]) -> str:
+    """Return which rows the scored models and the saved model were fitted to."""
+    n_rows, n_training = summary["rows"], summary["rows_of_the_compared_models"]
+    scored = f"The scores are those of models fitted to {n_training} of the {n_rows} rows, on the "
+    scored += f"other {n_rows - n_training}."
+    if summary.get("rows_of_the_saved_model", n_rows) == n_rows:
+        return f"{scored} The saved model is fitted to all {n_rows} rows."
+    return (
+        f"{scored} The saved model is one of them, because --time-limit left no time to fit it to "
+        f"all {n_rows} rows."
+    )
+
+
+def explain_verdict(summary: dict[str, Any]) -> list[str]:
+    """Return a warning if the labels do not show that a model has learned something."""
+    if summary["informative"]:
+        return []
+    remedy = "Collect more labels, or labels that depend more on the class."
+    return [f"{UNINFORMATIVE} {remedy}"]
 
 
 def _explain_classes(table: TrainingTable) -> str:

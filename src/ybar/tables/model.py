@@ -14,10 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..utils.errors import input_errors
-from ..utils.typing import AnyArray, FloatArray
+from ..utils.extras import require
+from ..utils.typing import AnyArray, BoolArray, FloatArray
 from . import files
 from .columns import Columns, as_features, transformer
 from .files import DataError
+
+_SHARE_OF_DISTINCT_ROWS = 0.5  # with fewer, new rows are equal to training rows by chance
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,6 +39,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray of shape (K,)
     columns_ : dict
         The features by kind.
+    row_hashes_ : ndarray of uint32
+        A hash of each row that the model was fitted to, in ascending order; empty if most rows of
+        the table are alike.
     account_ : dict
         What ``ybar fit`` knew about the model: see `fitting.Selection.summary`.
     """
@@ -54,6 +60,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.pipeline_ = Pipeline([("numbers", numbers), ("classifier", self.classifier)])
         self.classes_ = self.classifier.classes_
         self.columns_ = {name: list(values) for name, values in columns._asdict().items()}
+        hashes = np.unique(_row_hashes(features, columns))
+        distinct = len(hashes) >= _SHARE_OF_DISTINCT_ROWS * len(features)
+        self.row_hashes_ = hashes if distinct else hashes[:0]
         self.account_: dict[str, Any] = {}
         return self
 
@@ -93,6 +102,19 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         named = {name: self.columns_[name] for name in Columns._fields if name != "left_out"}
         return as_features(frame, Columns(**named, left_out={}))
 
+    def recognised(self, frame: Any) -> BoolArray:
+        """Return whether each row equals a row that the model was fitted to, as far as is known.
+
+        A new row is recognised by mistake with a probability below n / 2³², for n training rows.
+        """
+        known = getattr(self, "row_hashes_", None)  # a model of an older ybar has none
+        if known is None:
+            return np.zeros(len(frame), dtype=bool)
+        columns = Columns(
+            **{name: self.columns_[name] for name in Columns._fields[:-1]}, left_out={}
+        )
+        return np.isin(_row_hashes(self._features(frame), columns), known)
+
     def predict(self, frame: Any) -> AnyArray:
         """Return ordinary classes."""
         return np.asarray(self.pipeline_.predict(self._features(frame)))
@@ -105,6 +127,17 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return q: the probability of each class as a complementary label."""
         numbers = self.pipeline_[:-1].transform(self._features(frame))
         return np.asarray(self.pipeline_[-1].predict_complementary_proba(numbers))
+
+
+def _row_hashes(features: Any, columns: Columns) -> AnyArray:
+    """Return a hash of each row that does not depend on the types of its columns."""
+    pandas = require("pandas", "data", "reading a table")
+    numbers = dict.fromkeys(columns.numbers, "float64")
+    texts = dict.fromkeys([*columns.categories, *columns.texts], object)
+    rows = features.astype({**numbers, **texts})
+    rows[columns.numbers] += 0.0  # -0.0 is 0.0
+    hashes = pandas.util.hash_pandas_object(rows, index=False).to_numpy()
+    return np.asarray((hashes >> np.uint64(32)).astype(np.uint32))
 
 
 def load(path: str) -> TableClassifier:

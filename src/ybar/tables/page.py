@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,21 +11,37 @@ from ..report.blocks import Block, Definitions, KeyFigures, Text
 from ..report.figures import matrix_figure, picture
 from ..report.grid import Column, Grid
 from ..report.page import Page, Section
-from . import accuracy
-from .fitting import COMPARISON, UNINFORMATIVE, comparison
+from ..utils.random import as_generator
+from . import accuracy, evaluation, fitting
 from .model import TableClassifier
 
+_MOST_SAMPLES = 10
+_MOST_FEATURES = 4
+_MOST_LETTERS = 120
 
-def build(model: TableClassifier, scores: dict[str, Any] | None = None) -> Page:
-    """Return the page of a model; `scores` are those of `evaluation.evaluate`."""
+
+class Evaluated(NamedTuple):
+    """Rows that a model was evaluated on."""
+
+    scores: dict[str, Any]
+    """Those of `evaluation.evaluate`."""
+    rows: Any
+    named: list[str]
+    """The columns with true or complementary labels."""
+
+
+def build(model: TableClassifier, evaluated: Evaluated | None = None) -> Page:
+    """Return the page of a model, with its scores on some rows if there are any."""
     summary = model.account_
     sections = [
         _selection(summary),
         _comparison(summary),
+        _classes(summary),
         _transition(model),
     ]
-    if scores is not None:
-        sections.append(_new_data(scores, summary))
+    if evaluated is not None:
+        sections.append(_scores(evaluated.scores, summary))
+        sections.append(_samples(model, evaluated))
     sections.append(_columns(summary))
     now = datetime.datetime.now(datetime.UTC)
     return Page(
@@ -44,15 +60,12 @@ def _selection(summary: dict[str, Any]) -> Section:
         value, interval = accuracy.percentages(summary)
         figures.append((value, f"expected accuracy ({interval})"))
     figures.append(_scel(summary))
-    n_rows = summary["rows"]
     paragraphs = [
-        "No true labels were used. SCEL is the log loss on held-out complementary labels. The "
-        f"scores are those of models fitted to {summary['rows_of_the_compared_models']} of the "
-        f"{n_rows} rows; the saved model is fitted to all {n_rows} rows."
+        "No true labels were used. SCEL is the log loss on held-out complementary labels. "
+        + fitting.explain_rows(summary),
+        *fitting.explain_verdict(summary),
+        *accuracy.explain(summary, summary),
     ]
-    if not summary["informative"]:
-        paragraphs.append(UNINFORMATIVE)
-    paragraphs += accuracy.explain(summary, summary)
     return Section("Summary", [KeyFigures(figures), Text(paragraphs)])
 
 
@@ -62,12 +75,37 @@ def _scel(scores: dict[str, Any]) -> tuple[str, str]:
 
 
 def _comparison(summary: dict[str, Any]) -> Section:
-    columns = [Column(name, words=i == 0) for i, name in enumerate(COMPARISON)]
+    columns = [Column(name, words=i == 0) for i, name in enumerate(fitting.COMPARISON)]
     note = (
-        "Scores on held-out complementary labels, ± one standard error. URE is an unbiased "
-        "estimate of the error rate."
+        "Scores on held-out complementary labels, ± one standard error. The arrow marks the "
+        "selected model. URE is an unbiased estimate of the error rate."
     )
-    return Section("Compared models", [Grid(columns, comparison(summary["tried"]), notes=[note])])
+    return Section("Compared models", [Grid(columns, fitting.comparison(summary), notes=[note])])
+
+
+def _classes(summary: dict[str, Any]) -> Section:
+    unknown = [None] * len(summary["classes"])  # in a model of an older ybar
+    numbers = [
+        summary.get(name, unknown)
+        for name in ("labels_per_class", "predicted_shares", "shares_implied_by_the_labels")
+    ]
+    rows = [
+        [name, "–" if n is None else str(n), _percentage(predicted), _percentage(implied)]
+        for name, n, predicted, implied in zip(summary["classes"], *numbers, strict=True)
+    ]
+    heads = ("class", "complementary labels", "predicted", "implied by the labels")
+    note = (
+        "Predicted: the share of the held-out rows for which the model predicts the class. Implied "
+        "by the labels: the shares of the classes that explain the number of complementary labels "
+        "best, if T is right. A class that is far more or less often predicted than implied is one "
+        "that the model confuses with others."
+    )
+    columns = [Column(name, words=i == 0) for i, name in enumerate(heads)]
+    return Section("Classes", [Grid(columns, rows, notes=[note])])
+
+
+def _percentage(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}%"
 
 
 def _transition(model: TableClassifier) -> Section:
@@ -92,7 +130,7 @@ def _transition(model: TableClassifier) -> Section:
     )
 
 
-def _new_data(scores: dict[str, Any], summary: dict[str, Any]) -> Section:
+def _scores(scores: dict[str, Any], summary: dict[str, Any]) -> Section:
     figures: list[tuple[str, str]] = []
     blocks: list[Block] = []
     if "accuracy" in scores:
@@ -103,12 +141,49 @@ def _new_data(scores: dict[str, Any], summary: dict[str, Any]) -> Section:
         n_labels = scores["complementary_labels"]
         label = f"accuracy estimated from {n_labels} complementary labels ({interval})"
         figures.append((value, label))
-    if "scel" in scores:
+    if scores.get("scel") is not None:
         figures.append(_scel(scores))
-        blocks.append(Text(accuracy.explain(scores, summary)))
+    blocks.append(Text(evaluation.explain(scores, summary)))
     if "confusion" in scores:
         blocks.append(_confusion(np.array(scores["confusion"]), scores["classes"]))
-    return Section("Scores on new data", [KeyFigures(figures), *blocks])
+    title = "Scores on new rows"
+    if scores["rows_of_the_training_data"]:
+        title = "Scores on rows, some of which the model was fitted to"
+    return Section(title, [KeyFigures(figures), *blocks])
+
+
+def _samples(model: TableClassifier, evaluated: Evaluated) -> Section:
+    """Return some rows with their predicted class."""
+    rows = evaluated.rows
+    drawn = np.sort(as_generator(0).permutation(len(rows))[:_MOST_SAMPLES])
+    part = rows.iloc[drawn]
+    p, predicted = model.predict_proba(part), model.predict(part)
+    used = [name for kind in ("texts", "categories", "numbers") for name in model.columns_[kind]]
+    shown = [*evaluated.named, *used[:_MOST_FEATURES]]
+    heads = ["row", "predicted", "p", *shown]
+    classes = model.classes_.tolist()
+    cells = [
+        [
+            str(row + 1),
+            str(name),
+            f"{probabilities[classes.index(name)]:.2f}",
+            *(_short(part[column].iloc[i]) for column in shown),
+        ]
+        for i, (row, name, probabilities) in enumerate(
+            zip(drawn, predicted.tolist(), p, strict=True)
+        )
+    ]
+    note = "Rows drawn at random. p is the probability of the predicted class."
+    columns = [Column(name, words=name not in ("row", "p")) for name in heads]
+    return Section("Sample rows", [Grid(columns, cells, notes=[note])])
+
+
+def _short(value: Any) -> str:
+    """Return a cell as text of a few words."""
+    if value is None or value != value:
+        return ""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}…"
 
 
 def _confusion(counts: Any, classes: list[str]) -> Block:

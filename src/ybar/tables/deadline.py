@@ -1,0 +1,78 @@
+"""Time limits: the share of each candidate, and the end of a fit that does not end by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+# A candidate is fitted to four fifths of the rows. If it is selected, a fit to all rows follows,
+# which takes longer by this factor, and by what a busy machine adds.
+REFIT = 1.4
+
+_AFTER_AN_IMPORT = 0.05  # seconds until the next attempt
+
+
+class TimeIsUpError(BaseException):
+    """The time of a fit is over.
+
+    It is no `Exception`, so that no estimator takes it for an error of its own.
+    """
+
+
+def share(deadline: float, n_left: int, *, nothing_fitted: bool) -> float:
+    """Return when the next of `n_left` candidates must end, so that a fit to all rows has time.
+
+    Candidates share the time equally; what one leaves over, the next ones have. As long as no
+    candidate is fitted, the next one may use all time but that of its own fit to all rows.
+    """
+    now = time.monotonic()
+    return now + max(0.0, deadline - now) / ((1 if nothing_fitted else n_left) + REFIT)
+
+
+@contextlib.contextmanager
+def ends_at(moment: float) -> Iterator[None]:
+    """Raise `TimeIsUpError` inside the block at a moment of `time.monotonic`.
+
+    The error arrives between two steps of Python: a long step of a compiled library, or the import
+    of a module, ends first.
+    Where there are no timers (on Windows, and outside of the main thread) nothing is raised.
+    """
+    if moment == math.inf or not _has_timers():
+        yield
+        return
+    started = time.monotonic()
+
+    def raise_error(_: int, frame: FrameType | None) -> None:
+        if _imports(frame):  # a module that is imported by half stays unusable
+            signal.setitimer(signal.ITIMER_REAL, _AFTER_AN_IMPORT)
+            return
+        raise TimeIsUpError
+
+    handler = signal.signal(signal.SIGALRM, raise_error)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, max(1e-6, moment - started))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if remaining:  # the timer of someone else goes on
+            left = max(1e-6, remaining - (time.monotonic() - started))
+            signal.setitimer(signal.ITIMER_REAL, left, interval)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _has_timers() -> bool:
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    return in_main_thread and hasattr(signal, "setitimer")
