@@ -12,6 +12,7 @@ from ybar import (
     ComplementaryNetClassifier,
     CPEBoostingClassifierCV,
     CPEClassifier,
+    CPEKMeansClassifierCV,
     CPEKNeighborsClassifierCV,
     labels,
     metrics,
@@ -21,6 +22,7 @@ from ybar import (
 EVERY = {
     "cpe": CPEClassifier(),
     "knn": CPEKNeighborsClassifierCV(random_state=0),
+    "kmeans": CPEKMeansClassifierCV(random_state=0),
     "boosting": CPEBoostingClassifierCV([0.1], [10, 20], random_state=0),
     "network": ComplementaryNetClassifier(
         hidden_layer_sizes=(30,), learning_rate=0.01, max_epochs=60, random_state=0
@@ -193,7 +195,7 @@ def test_a_failed_fit_leaves_the_old_model(name, blobs):
     np.testing.assert_array_equal(clf.predict(X), before)
 
 
-@pytest.mark.parametrize("name", ["knn", "boosting"])
+@pytest.mark.parametrize("name", ["knn", "kmeans", "boosting"])
 def test_a_fit_to_other_features_that_fails_leaves_the_old_model(name, blobs):
     X, _, y_comp = blobs
     clf = make(name).fit(X, y_comp)

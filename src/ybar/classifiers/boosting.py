@@ -17,13 +17,14 @@ from ..decode import Method
 from ..utils import checks
 from ..utils.extras import require
 from ..utils.random import as_generator
-from ..utils.typing import AnyArray, FloatArray, IntArray, Seed
+from ..utils.typing import FloatArray, IntArray, Seed
 from . import hold_out
 from .base import ComplementaryClassifier
 from .boosting_params import merged, n_threads
 from .boosting_path import Trainer, search
 from .boosting_targets import TARGETS, Labels, Likelihood
-from .candidates import as_float, check_candidates, check_select, record_search, simplest
+from .candidates import check_candidates, check_select, record_search, simplest
+from .reduction import as_float
 
 __all__ = ["CPEBoostingClassifierCV"]
 
@@ -125,7 +126,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     model_: str
     seen_classes_: IntArray
     estimates_: str
-    _has_own_decoder = True
+    _allows_decoder_none = True
     _stop: Callable[..., bool] = staticmethod(lambda: False)  # whether the search must end
 
     def __init__(
@@ -254,13 +255,6 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             best += fewest - best % len(counts)
         record_search(self, grid, paths.scel.ravel(), paths.std_error.ravel(), best)
         self.model_ = trainer.fit(**self.best_params_)
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the ordinary class of each row of X."""
-        check_is_fitted(self, "model_")
-        if self.estimates_ == "p" and (self.decoder or self.decoder_) == "max":
-            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-        return super().predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ordinary-class probabilities: with "cpe-f", those that the trees estimate.

@@ -39,7 +39,7 @@ _LEAST_STEPS, _MOST_EPOCHS = 2000, 400
 class NetBase(ComplementaryClassifier):
     """What the classifier and its search share."""
 
-    _has_own_decoder = True
+    _allows_decoder_none = True
     _takes_evidence = True
 
     method: Any
