@@ -58,7 +58,7 @@ def test_auto_compares_candidates_selects_by_scel_and_prints_a_table(folder, mon
     assert account["scel"] == min(tried.values()) < account["scel_of_the_best_constant_guess"]
 
 
-@pytest.mark.parametrize("method", ["knn", "forest", "boosting", "cpe-f", "scl-nl"])
+@pytest.mark.parametrize("method", ["kmeans", "knn", "forest", "boosting", "cpe-f", "scl-nl"])
 def test_every_kind_of_method_fits_is_saved_and_predicts(folder, method):
     done = run("fit", "answers.csv", "--label", "not", "--method", method, "--time-limit", 20)
     assert done.exit_code == 0, done.stderr

@@ -50,9 +50,10 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="auto compares six models and keeps the one with the lowest SCEL, the log loss "
-            "on held-out complementary labels. Others: logistic, knn, forest, boosting, or the "
-            "method of a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, ure-ga, ..."
+            help="auto compares seven models and keeps the one with the lowest SCEL, the log loss "
+            "on held-out complementary labels. Others: logistic, kmeans, knn, forest, boosting, "
+            "or the method of a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, "
+            "ure-ga, ..."
         ),
     ] = "auto",
     decoder: Annotated[

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
+from ..classifiers.kmeans import CPEKMeansClassifierCV
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
 from ..neural import ComplementaryNetClassifier
 from ..neural import methods as networks
@@ -28,8 +29,8 @@ from .model import TableClassifier
 from .training import TrainingTable
 
 NETWORKS = tuple(networks.METHODS)
-METHODS = ("auto", "logistic", "knn", "forest", "boosting", *NETWORKS)
-AUTO = ("logistic", "knn", "forest", "boosting", "cpe-f", "cpe-n")
+METHODS = ("auto", "logistic", "kmeans", "knn", "forest", "boosting", *NETWORKS)
+AUTO = ("logistic", "kmeans", "knn", "forest", "boosting", "cpe-f", "cpe-n")
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "logistic": [{"C": C} for C in (1.0, 0.3, 0.1, 0.03)],
@@ -136,6 +137,8 @@ def build(
         # Forests estimate q by counting, which the likelihood decodes better than L1 does.
         shared = {"decoder": "likelihood"} | shared
         return TableClassifier(CPEClassifier(base, **shared), "dense")
+    if method == "kmeans":
+        return TableClassifier(CPEKMeansClassifierCV(random_state=seed, **shared), "dense")
     if method == "knn":
         return TableClassifier(CPEKNeighborsClassifierCV(random_state=seed, **shared), "dense")
     if method == "boosting":
