@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..labels import Evidence
 from ..utils.checks import shown
-from ..utils.typing import AnyArray, BoolArray
+from ..utils.typing import AnyArray, BoolArray, IntArray
 from .files import DataError
 
 NAME_CLASSES = "Name all classes with --classes"
@@ -18,16 +19,32 @@ _FLOAT_OF_INT = re.compile(r"-?\d+\.0+")  # a whole number in a column with miss
 
 
 class ComplementaryLabels(NamedTuple):
-    """Complementary labels: one boolean row of K entries per row of the table."""
+    """The classes that are ruled out: one boolean row of K entries per row of the table."""
 
     mask: BoolArray
     classes: list[str]
+    asked: IntArray | None = None
+    """For yes-or-no answers, the class that each row was asked about; -1 for rows without one."""
 
-    def as_y(self) -> AnyArray:
-        """Return one label per row if each row has exactly one, otherwise the mask."""
+    def as_y(self) -> AnyArray | Evidence:
+        """Return one label per row if each row has exactly one, otherwise the mask or evidence."""
+        if self.asked is not None:
+            return Evidence.excluded(self.mask, classes=self.names)
         if (self.mask.sum(axis=1) == 1).all():
             return np.asarray(self.names[self.mask.argmax(axis=1)])
         return self.mask
+
+    def subset(self, rows: IntArray) -> ComplementaryLabels:
+        """Return the labels of some rows."""
+        asked = None if self.asked is None else self.asked[rows]
+        return ComplementaryLabels(self.mask[rows], self.classes, asked)
+
+    @property
+    def units(self) -> BoolArray:
+        """The observations that count once in SCEL: labels, (N, K), or answers, (N, 1)."""
+        if self.asked is None:
+            return self.mask
+        return np.asarray(self.mask.any(axis=1, keepdims=True))
 
     @property
     def names(self) -> AnyArray:
@@ -124,16 +141,21 @@ def read_labels(
             f"labels must be among the classes {listed(classes)}; got {shown(unknown[0])} "
             f"in row {row + 1}. {remedy}"
         )
-    if len(classes) < 2:
-        raise DataError(
-            f"there must be at least 2 classes; got {shown(list(classes))} in "
-            f"{', '.join(columns)}. {remedy}"
-        )
+    check_classes(classes, columns, remedy)
     mask = np.zeros((len(frame), len(classes)), dtype=bool)
     if pairs:
         mask[[row for row, _ in pairs], [index[name] for _, name in pairs]] = True
     _check_mask(mask, columns)
     return ComplementaryLabels(mask, list(classes))
+
+
+def check_classes(classes: Sequence[str], columns: Sequence[str], remedy: str) -> None:
+    """Raise an error for too few classes."""
+    if len(classes) < 2:
+        raise DataError(
+            f"there must be at least 2 classes; got {shown(list(classes))} in "
+            f"{', '.join(columns)}. {remedy}"
+        )
 
 
 def _check_mask(mask: BoolArray, columns: Sequence[str]) -> None:
