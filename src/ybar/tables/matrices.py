@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +43,6 @@ def parse(spec: str) -> Matrix:
 def names_of(matrix: Matrix) -> list[str]:
     """Return the names of the classes, or their numbers if the matrix has no names."""
     return matrix.classes or [str(i) for i in range(len(matrix.T))]
-
-
-def assumed_order(name: str, classes: Sequence[str], order: str) -> str:
-    """Return the warning that a matrix has no class names, with the order that is assumed."""
-    more = ", ..." if len(classes) > 20 else ""
-    return (
-        f"{name} has no class names. Its rows and columns are read in {order}: {listed(classes)}"
-        f"{more}. Add the names as its first row and first column"
-    )
 
 
 def estimate(

@@ -8,13 +8,12 @@ import numpy as np
 
 from .. import labels as complementary
 from ..transition import with_uniform_noise
-from ..transition.reading import WORDS, read_matrix
+from ..transition.reading import WORDS, assumed_order, read_matrix
 from ..utils.checks import shown
 from ..utils.random import as_generator
 from ..utils.typing import FloatArray
 from .files import DataError
 from .labels import as_names, check_columns, check_separator, natural_order
-from .matrices import assumed_order
 
 
 class Simulated(NamedTuple):

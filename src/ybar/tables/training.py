@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..transition import uniform
-from ..transition.reading import Matrix, read_matrix
+from ..transition.reading import Matrix, assumed_order, read_matrix
 from ..utils.checks import shown
 from ..utils.typing import FloatArray
 from . import answers, columns, files, matrices
@@ -67,7 +67,7 @@ def read(
         source = f"from {Path(transition).name}"
         if matrix.classes is None:
             order = "the order of --classes" if classes else "sorted order"
-            note = matrices.assumed_order(transition, y_comp.classes, order)
+            note = assumed_order(transition, y_comp.classes, order)
     elif true is not None:
         T, source = matrices.estimate(frame, true, y_comp, "--transition estimate:")
     else:
