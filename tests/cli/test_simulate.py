@@ -45,3 +45,11 @@ def test_a_matrix_without_names_is_read_in_an_order_that_is_reported(folder):
     assert "unnamed.csv" in done.stderr
     assert "bird, cat, dog" in done.stderr
     assert "bird, cat, dog" not in run(*arguments, "--transition", "strong").stderr
+
+
+def test_a_word_for_a_missing_class_is_counted_as_missing(folder):
+    frame = pd.DataFrame({"x": range(6), "label": ["a", "b", "NA"] * 2})
+    frame.to_csv("true.csv", index=False)
+    done = run("simulate", "true.csv", "--target", "label")
+    assert done.exit_code == 2
+    assert all(part in done.stderr for part in ("label", "2 of 6"))

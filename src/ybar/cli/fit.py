@@ -128,8 +128,8 @@ def fit(
             on_result=show_progress,
         )
     persistence.save(selection.model, target)
-    if table.T_note is not None:
-        note(table.T_note)
+    for remark in filter(None, (table.T_note, *table.y_comp.notes)):
+        note(remark)
     if json:
         show_json(selection.summary() | {"model": model})
         return

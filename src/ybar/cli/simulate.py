@@ -59,8 +59,8 @@ def simulate(
         separator=separator,
         seed=seed,
     )
-    if table.T_note is not None:
-        note(table.T_note)
+    for remark in table.notes:
+        note(remark)
     with files.output(output) as out:
         table.frame.to_csv(out, index=False)
     if matrix_file is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from .app import app, examples, typer
 from .options import Classes, Delimiter, Json, Labels, Output, Separator
-from .output import console, say, show_json, show_lines
+from .output import console, note, say, show_json, show_lines
 
 if TYPE_CHECKING:
     from ..transition.reading import Matrix
@@ -135,9 +135,11 @@ def estimate(
 
     frame = files.read(data, delimiter=delimiter, as_text=[true, *label])
     check_columns(frame, [true], "--true")
-    y_comp = read_labels(
-        frame, label, parse_classes(classes), separator, other_classes=as_names(frame[true])
-    )
+    names = parse_classes(classes)
+    true_classes = as_names(frame[true], frozenset(names or ()))
+    y_comp = read_labels(frame, label, names, separator, other_classes=true_classes)
+    for remark in y_comp.notes:
+        note(remark)
     T, source = matrices.estimate(frame, true, y_comp, "--true")
     _write(T, y_comp.classes, output)
     say(source)

@@ -16,6 +16,7 @@ from .labels import (
     as_names,
     check_classes,
     check_columns,
+    explain_similar,
     listed,
     natural_order,
 )
@@ -46,7 +47,8 @@ def read_answers(
     """
     check_columns(frame, [asked], "--asked")
     check_columns(frame, [answer], "--answer")
-    questions, replies = as_names(frame[asked]), as_names(frame[answer])
+    questions = as_names(frame[asked], frozenset(classes or ()))
+    replies = as_names(frame[answer])
     codes = np.full(len(frame), -1)
     if classes is None:
         classes = sorted({name for name in questions if name}, key=natural_order)
@@ -73,7 +75,7 @@ def read_answers(
             mask[row] = ~mask[row]
     if not mask.any():
         raise DataError(f"{answer} must hold answers; all cells are empty")
-    return ComplementaryLabels(mask, list(classes), codes)
+    return ComplementaryLabels(mask, list(classes), codes, tuple(explain_similar(classes)))
 
 
 def summary(predicted: IntArray, y: ComplementaryLabels) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +17,8 @@ from ..utils.typing import AnyArray, BoolArray, IntArray
 from .files import DataError
 
 NAME_CLASSES = "Name all classes with --classes"
+_MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "?", "-", "."})
+_MOST_PAIRS = 5
 _FLOAT_OF_INT = re.compile(r"-?\d+\.0+")  # a whole number in a column with missing values
 
 
@@ -25,6 +29,8 @@ class ComplementaryLabels(NamedTuple):
     classes: list[str]
     asked: IntArray | None = None
     """For yes-or-no answers, the class that each row was asked about; -1 for rows without one."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the names, for the user."""
 
     def as_y(self) -> AnyArray | Evidence:
         """Return one label per row if each row has exactly one, otherwise the mask or evidence."""
@@ -52,8 +58,27 @@ class ComplementaryLabels(NamedTuple):
         return np.array(self.classes)
 
 
-def as_names(column: Any) -> list[str | None]:
+def as_names(column: Any, classes: Container[str] = ()) -> list[str | None]:
     """Return a column's values as names of classes, None for a missing value.
+
+    Words for a missing value, such as NA, are missing unless they are among the classes.
+    """
+    return [
+        None if name is None or _is_missing(name, classes) else name for name in _written(column)
+    ]
+
+
+def is_missing_word(value: Any) -> bool:
+    """Return whether a value is a word for a missing value, such as NA."""
+    return isinstance(value, str) and value.strip().lower() in _MISSING
+
+
+def _is_missing(name: str, classes: Container[str]) -> bool:
+    return is_missing_word(name) and name not in classes
+
+
+def _written(column: Any) -> list[str | None]:
+    """Return a column's values as they are written in the file, None for an empty cell.
 
     Whole numbers keep the names that they have in the file: pandas reads 1 as 1.0 in a column with
     missing values.
@@ -62,9 +87,12 @@ def as_names(column: Any) -> list[str | None]:
     if column.dtype.kind == "f" and all(v != v or float(v).is_integer() for v in values):
         return [None if v != v else str(int(v)) for v in values]
     values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
-    lists = [v for v in values if _is_list(v)]
-    if lists:
-        raise DataError(f"{column.name!r} must hold one name per cell; got {shown(lists[0])}")
+    nested = next((v for v in values if _is_list(v) or isinstance(v, Mapping)), None)
+    if nested is not None:
+        raise DataError(
+            f"{column.name!r} must hold one name per cell; got {shown(nested)}. Write a column of "
+            "names"
+        )
     texts = [v for v in values if isinstance(v, str)]
     if texts and all(_FLOAT_OF_INT.fullmatch(v.strip()) for v in texts):
         return [v.strip().partition(".")[0] if isinstance(v, str) else None for v in values]
@@ -79,11 +107,13 @@ def _cells(column: Any, separator: str) -> list[list[str]]:
     """Return the names in each cell: several with a separator between them, or in a list."""
     if any(map(_is_list, column)):
         lists = [list(v) if _is_list(v) else [] if v is None or v != v else [v] for v in column]
-        lengths = np.cumsum([len(each) for each in lists])[:-1]
-        flat = as_names(type(column)([v for each in lists for v in each], name=column.name))
-        return [[v for v in each if v] for each in np.split(np.array(flat, object), lengths)]
-    names = as_names(column)
-    return [[part.strip() for part in (name or "").split(separator)] for name in names]
+        ends = np.cumsum([len(each) for each in lists]).tolist()
+        names = _written(type(column)([v for each in lists for v in each], name=column.name))
+        return [
+            [name for name in names[end - len(each) : end] if name]
+            for each, end in zip(lists, ends, strict=True)
+        ]
+    return [[part.strip() for part in (name or "").split(separator)] for name in _written(column)]
 
 
 def check_separator(separator: str) -> None:
@@ -130,6 +160,9 @@ def read_labels(
         for name in names
         if name
     ]
+    named = frozenset(classes or ())
+    missing = Counter(name for _, name in pairs if _is_missing(name, named))
+    pairs = [pair for pair in pairs if pair[1] not in missing]
     present = sorted({name for _, name in pairs}, key=natural_order)
     if classes is None:
         classes = sorted({*present, *filter(None, other_classes)}, key=natural_order)
@@ -146,7 +179,35 @@ def read_labels(
     if pairs:
         mask[[row for row, _ in pairs], [index[name] for _, name in pairs]] = True
     _check_mask(mask, columns)
-    return ComplementaryLabels(mask, list(classes))
+    notes = [*_explain_missing(missing, columns), *explain_similar(classes)]
+    return ComplementaryLabels(mask, list(classes), notes=tuple(notes))
+
+
+def _explain_missing(missing: Mapping[str, int], columns: Sequence[str]) -> list[str]:
+    """Return a note on words for missing values among the labels, with their counts."""
+    if not missing:
+        return []
+    words = ", ".join(f"{word!r} ({count})" for word, count in missing.items())
+    return [
+        f"{', '.join(columns)}: cells with {words} count as empty. If such a word is a class, "
+        "name all classes with --classes"
+    ]
+
+
+def explain_similar(classes: Iterable[str]) -> list[str]:
+    """Return a note on classes that differ in upper and lower case, or in spaces, only."""
+    groups: dict[str, list[str]] = {}
+    for name in classes:
+        key = "".join(unicodedata.normalize("NFKC", name).casefold().split())
+        groups.setdefault(key, []).append(name)
+    alike = [" and ".join(map(repr, names)) for names in groups.values() if len(names) > 1]
+    if not alike:
+        return []
+    more = f", and {len(alike) - _MOST_PAIRS} more" if len(alike) > _MOST_PAIRS else ""
+    return [
+        f"these classes differ in upper and lower case or spaces only: "
+        f"{'; '.join(alike[:_MOST_PAIRS])}{more}. If they are the same, correct the data"
+    ]
 
 
 def check_classes(classes: Sequence[str], columns: Sequence[str], remedy: str) -> None:
@@ -197,7 +258,7 @@ def parse_classes(classes: str | None) -> list[str] | None:
     else:
         text = classes.replace(",", "\n")
     names = [line.strip() for line in text.splitlines() if line.strip()]
-    repeated = [name for name in names if names.count(name) > 1]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"--classes must name each class once; {shown(repeated[0])} occurs twice")
     if len(names) < 2:

@@ -50,8 +50,8 @@ def estimate(
 ) -> tuple[FloatArray, str]:
     """Return T from the rows that have a true label in a column, and a text that says so."""
     check_columns(frame, [column], option)
-    true = as_names(frame[column])
     index = {name: i for i, name in enumerate(y_comp.classes)}
+    true = as_names(frame[column], index)
     rows = [row for row, name in enumerate(true) if name and y_comp.mask[row].any()]
     unknown = [true[row] for row in rows if true[row] not in index]
     if unknown:

@@ -56,7 +56,7 @@ def read(
     if asked is not None and answer is not None:
         y_comp = answers.read_answers(frame, asked, answer, names)
     else:
-        other_classes = [] if true is None else as_names(frame[true])
+        other_classes = [] if true is None else as_names(frame[true], frozenset(names or ()))
         y_comp = read_labels(frame, label, names, separator, other_classes=other_classes)
     if "pixel0" in frame:  # a folder of images
         not_features += [name for name in ("file", "folder") if name in frame]
