@@ -91,7 +91,7 @@ def fit(
     accuracy of the model, which needs no true labels.
     """
     from .. import persistence
-    from ..tables import candidates, files, fitting, training
+    from ..tables import candidates, fitting, training, writing
     from ..tables.files import DataError
 
     if method not in candidates.METHODS:
@@ -100,7 +100,7 @@ def fit(
         raise DataError(f"--time-limit must be more than 0 seconds; got {time_limit:g}")
     if model == "-":
         raise DataError("--model must be a file; got -, but a model is not written to a terminal")
-    target = files.output_file(model, "--model")
+    target = writing.output_file(model, "--model")
     table = training.read(
         data,
         label=label or (),
@@ -127,7 +127,8 @@ def fit(
             time_limit=time_limit,
             on_result=show_progress,
         )
-    persistence.save(selection.model, target)
+    with writing.writing(model):
+        persistence.save(selection.model, target)
     for remark in filter(None, (table.T_note, *table.y_comp.notes)):
         note(remark)
     if json:

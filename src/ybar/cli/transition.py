@@ -170,7 +170,8 @@ def _write_image(matrix: Matrix, path: Path) -> None:
     from ..displays import TransitionDisplay
     from ..report import matrix_figure
     from ..tables import matrices
-    from ..tables.files import DataError, output_file
+    from ..tables.files import DataError
+    from ..tables.writing import output_file, writing
     from ..utils.files import write_whole
 
     target = output_file(path, "--output")
@@ -179,12 +180,11 @@ def _write_image(matrix: Matrix, path: Path) -> None:
     display = TransitionDisplay(matrix.T, classes=matrices.names_of(matrix))
     buffer = io.BytesIO()
     matrix_figure(display.plot, len(matrix.T)).savefig(buffer, format=target.suffix[1:], dpi=150)
-    write_whole(target, buffer.getvalue())
+    with writing(str(path)):
+        write_whole(target, buffer.getvalue())
 
 
 def _write(T: Any, names: list[str], output: str) -> None:
-    from ..tables import files
-    from ..transition.reading import as_csv
+    from ..tables import matrices
 
-    with files.output(output) as out:
-        out.write(as_csv(T, names))
+    matrices.write(T, names, output)

@@ -1,4 +1,4 @@
-"""Read a user's data from a file, a folder of images or standard input; write files."""
+"""Read a user's data from a file, a folder of images or standard input."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..datasets.reading import read_npz_arrays, read_parquet
-from ..utils.errors import InputError, input_errors
+from ..utils.errors import InputError
 from ..utils.extras import require
-from ..utils.files import reading, target_file, whole_file
+from ..utils.files import reading
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -30,6 +30,7 @@ IMAGE_SIZE = 28
 _MOST_IMAGE_PIXELS = 50_000_000
 _SNIFFED = 64 * 1024
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMPRESSED = tuple(_OPENERS)
 
 
 class DataError(InputError):
@@ -81,7 +82,7 @@ def chunks(
     if source != "-" and path.is_dir():
         yield _read_images(path, image_size)
         return
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise DataError(f"--delimiter must be one character, or tab; got {delimiter!r}")
@@ -100,7 +101,8 @@ def chunks(
         )
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """Return the ending of a file's name without that of a compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _OPENERS:
         suffixes.pop()
@@ -249,26 +251,3 @@ def _join_labels(frame: Any, table: Path) -> Any:
         raise DataError(f"{table} must name images in its folder; got {unknown[0]!r}")
     replaced = sorted(set(labels.columns) & set(frame.columns) - {"file"})
     return frame.drop(columns=replaced).merge(labels, on="file", how="left")
-
-
-def output_file(path: str | Path, option: str) -> Path:
-    """Return the path of a file to write, or raise an error that names the option."""
-    with input_errors():
-        return target_file(path, option)
-
-
-@contextlib.contextmanager
-def output(target: str) -> Iterator[io.TextIOBase]:
-    """Open the file of ``--output``, which is written completely or not at all.
-
-    ``-`` is standard output.
-    """
-    if target == "-":
-        yield sys.stdout  # type: ignore[misc]
-        sys.stdout.flush()
-        return
-    with whole_file(output_file(target, "--output")) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        yield text
-        text.flush()
-        text.detach()

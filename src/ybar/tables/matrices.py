@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import transition
-from ..transition.reading import WORDS, Matrix, read_matrix
+from ..transition.reading import WORDS, Matrix, as_csv, read_matrix
 from ..utils.checks import shown
 from ..utils.errors import input_errors
 from ..utils.typing import FloatArray
 from .files import DataError
 from .labels import NAME_CLASSES, ComplementaryLabels, as_names, check_columns, listed
+from .writing import text_output
 
 ESTIMATE = "estimate:"
 
@@ -74,6 +76,12 @@ def estimate(
     if absent:
         source += f"; no row has the true label {' or '.join(absent[:5])}, so its row is a guess"
     return T, source
+
+
+def write(T: FloatArray, classes: Sequence[str], target: str, option: str = "--output") -> None:
+    """Write a matrix as CSV, with the names of its classes around it."""
+    with text_output(target, [".csv"], " for a transition matrix", option) as out:
+        out.write(as_csv(T, list(classes)))
 
 
 def summary(matrix: Matrix) -> dict[str, Any]:
