@@ -110,7 +110,12 @@ def _json_lines(table: Any, model: TableClassifier, keep: Sequence[str], proba: 
 
 def _json_value(value: Any) -> Any:
     """Return a cell as a value that JSON has."""
-    value = value.item() if hasattr(value, "item") else value
+    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_json_value(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _json_value(each) for name, each in value.items()}
     if value is None or value != value:
         return None
     return value if isinstance(value, (bool, int, float, str)) else str(value)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from .files import DataError
-from .labels import is_missing_word
+from .labels import is_missing_word, is_nested
 
 _MOST_CATEGORIES = 50
 _MOST_NAMED = 5
@@ -77,6 +77,9 @@ def classify(frame: Any, leave_out: Sequence[str]) -> Columns:
 
 
 def _add(columns: Columns, name: str, column: Any) -> None:
+    if any(is_nested(value) for value in column.head(_ROWS_INSPECTED)):
+        columns.left_out[name] = "its cells hold lists or records; write a column for each part"
+        return
     column = _as_numbers_with_gaps(column)
     values = column.dropna()
     if not len(values):

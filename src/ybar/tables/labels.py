@@ -87,7 +87,7 @@ def _written(column: Any) -> list[str | None]:
     if column.dtype.kind == "f" and all(v != v or float(v).is_integer() for v in values):
         return [None if v != v else str(int(v)) for v in values]
     values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
-    nested = next((v for v in values if _is_list(v) or isinstance(v, Mapping)), None)
+    nested = next(filter(is_nested, values), None)
     if nested is not None:
         raise DataError(
             f"{column.name!r} must hold one name per cell; got {shown(nested)}. Write a column of "
@@ -97,6 +97,11 @@ def _written(column: Any) -> list[str | None]:
     if texts and all(_FLOAT_OF_INT.fullmatch(v.strip()) for v in texts):
         return [v.strip().partition(".")[0] if isinstance(v, str) else None for v in values]
     return [None if v is None or v != v else str(v).strip() for v in values]
+
+
+def is_nested(value: Any) -> bool:
+    """Return whether a cell, of a Parquet file, holds a list or a record."""
+    return _is_list(value) or isinstance(value, Mapping)
 
 
 def _is_list(value: Any) -> bool:
