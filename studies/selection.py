@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 import lines
-from ybar import datasets, labels, transition
+from ybar import calibration, datasets, labels, transition
 from ybar.tables import accuracy, candidates, columns, scoring, verdict
 from ybar.tables.labels import ComplementaryLabels
 from ybar.tables.training import TrainingTable
@@ -158,13 +158,14 @@ def scored(
     q, p = model.predict_complementary_proba(rows), model.predict_proba(rows)
     T = model.label_transition_
     losses = scoring.label_losses(q, mask)
-    temperature = scoring.temperature(p, T, mask)
+    y_comp = ComplementaryLabels(mask, [str(k) for k in range(mask.shape[1])])
+    tempered = calibration.temper(p, scoring.temperature(p, T, y_comp))
     return {
         "method": method,
         "losses of q": losses,
         "q": losses.mean(),
         "p T": scoring.label_losses(p @ T, mask).mean(),
-        "tempered p T": scoring.label_losses(scoring.tempered(p, T, temperature), mask).mean(),
+        "tempered p T": scoring.label_losses(tempered @ T, mask).mean(),
         "p T of the rows": p @ T,
         "predicted": scoring.predicted_indices(model, rows),
         "accuracy": float(np.mean(model.predict(test).astype(int) == y)),

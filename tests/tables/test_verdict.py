@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ybar import labels, transition
-from ybar.tables import scoring, verdict
+from ybar.tables import answers, scoring, verdict
+from ybar.tables.labels import ComplementaryLabels
 
 
 def drawn(n, K, seed, n_labels=1):
@@ -59,18 +60,40 @@ def test_a_model_that_is_far_too_confident_does_not_hide_what_it_has_learned():
     assert verdict.p_value([output], mask, 0) <= verdict.LEVEL
 
 
+def test_answers_are_compared_with_those_to_the_same_question():
+    """Which class is asked about depends on the features, and so do answers at random."""
+    K, n = 4, 300
+    found = {"at random": [], "right": [], "at random, all questions alike": []}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(K, size=n)
+        asked = np.where(rng.random(n) < 0.6, y, rng.integers(K, size=n))
+        outputs = [answers.probabilities((0.2 + np.eye(K)[y]) / (1 + 0.2 * K))]
+        for name in found:
+            yes = asked == y if name == "right" else rng.random(n) < np.where(asked == 0, 0.9, 0.2)
+            mask = np.eye(K, dtype=bool)[asked] ^ yes[:, None]
+            given = answers.given(ComplementaryLabels(mask, list("abcd"), asked))
+            assert (given.argmax(axis=1) == asked + K * ~yes).all()
+            strata = None if "alike" in name else asked
+            found[name].append(verdict.p_value(outputs, given, seed, strata))
+    assert np.mean(np.array(found["at random"]) <= 0.1) < 0.35  # 2 of 20 are expected
+    assert max(found["right"]) <= verdict.LEVEL
+    assert np.mean(np.array(found["at random, all questions alike"]) <= 0.1) > 0.5
+
+
 def test_the_constant_guess_is_not_worse_than_equal_shares_if_those_are_the_truth():
     K, T = 200, transition.uniform(200)
     scel = []
     for seed in range(20):
         (_, training), (_, held_out) = drawn(800, K, seed), drawn(2000, K, 100 + seed)
-        scel.append(scoring.constant_losses(training, held_out, T).mean())
+        parts = (ComplementaryLabels(mask, [""] * K) for mask in (training, held_out))
+        scel.append(scoring.constant_losses(*parts, T).mean())
     assert np.mean(scel) < np.log(K) + 0.002
 
 
 def test_the_constant_guess_has_the_frequencies_of_labels_if_there_are_many():
     T = transition.uniform(4)
     mask = np.eye(4, dtype=bool)[np.repeat([0, 1, 2, 3], [10, 2000, 3000, 4000])]
-    guess = scoring.constant(mask, T)
+    guess = scoring.constant_guess(mask, T)
     np.testing.assert_allclose(guess, mask.mean(axis=0), atol=0.002)
     assert guess.sum() == pytest.approx(1)

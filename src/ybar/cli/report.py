@@ -48,8 +48,9 @@ def report(
     """Write a self-contained HTML page about a model or about experiments."""
     from ..report import write
     from ..tables import evaluation, page
-    from ..tables.files import DataError, output_file
+    from ..tables.files import DataError
     from ..tables.model import load
+    from ..tables.writing import output_file
 
     target = output_file(output, "--output")
     if _is_ledger(source):

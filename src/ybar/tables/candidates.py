@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
+from .. import calibration
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..classifiers.kmeans import CPEKMeansClassifierCV
@@ -22,9 +23,10 @@ from ..utils.errors import InputError
 from ..utils.extras import MissingExtraError
 from ..utils.random import as_generator
 from ..utils.typing import BoolArray, FloatArray, IntArray
-from . import deadline, scoring
+from . import answers, deadline, scoring
 from .deadline import TimeIsUpError
 from .files import DataError
+from .labels import ComplementaryLabels
 from .model import TableClassifier
 from .training import TrainingTable
 
@@ -66,8 +68,8 @@ class CandidateResult:
         the study in ``results/selection.md``.
     losses : ndarray
         The loss of each held-out label, which compares candidates label by label.
-    label_proba : ndarray
-        p T of the held-out rows, without a temperature.
+    proba : ndarray
+        p of the held-out rows, without a temperature.
     error : float
         URE, the estimate of the error rate, with its standard error in `error_std_error`.
     failure : Exception or None
@@ -94,7 +96,7 @@ class CandidateResult:
     seconds: float = 0.0
     temperature: float = 1.0
     losses: FloatArray | None = None
-    label_proba: FloatArray | None = None
+    proba: FloatArray | None = None
     failure: Exception | None = None
     failed: str | None = None
     predicted: IntArray | None = None
@@ -104,11 +106,20 @@ class CandidateResult:
     model: TableClassifier | None = None
 
 
-def methods_to_try(method: str, n_rows: int) -> list[str]:
+def methods_to_try(method: str, table: TrainingTable) -> list[str]:
     """Return the methods that "auto", or the name of a single method, stands for."""
+    possible = METHODS if table.y_comp.asked is None else answers.METHODS
+    if method not in possible:
+        raise DataError(
+            f"--method must be one of {', '.join(possible)} to learn from answers (--asked); got "
+            f"{method!r}"
+        )
     if method != "auto":
         return [method]
-    return [name for name in AUTO if name != "knn" or n_rows <= _MOST_ROWS_OF_KNN]
+    n_rows = len(table.frame)
+    return [
+        name for name in AUTO if name in possible and (name != "knn" or n_rows <= _MOST_ROWS_OF_KNN)
+    ]
 
 
 def build(
@@ -238,7 +249,7 @@ def _fit_and_score(
     if method == "boosting":
         settings = model.pipeline_[-1].best_params_
     result = CandidateResult(method, settings=settings, model=model)
-    _score(result, table.frame.iloc[held_out], table.y_comp.mask[held_out])
+    _score(result, table.frame.iloc[held_out], table.y_comp.subset(held_out))
     return result
 
 
@@ -249,16 +260,20 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def _score(result: CandidateResult, rows: Any, mask: BoolArray) -> None:
+def _score(result: CandidateResult, rows: Any, labels: ComplementaryLabels) -> None:
     model: Any = result.model
-    p, result.T = model.predict_proba(rows), model.label_transition_
-    result.label_proba = p @ result.T
-    result.temperature = scoring.temperature(p, result.T, mask)
-    result.losses = scoring.label_losses(scoring.tempered(p, result.T, result.temperature), mask)
-    result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, mask)
+    result.proba, result.T = model.predict_proba(rows), model.label_transition_
+    result.temperature = scoring.temperature(result.proba, result.T, labels)
+    p = calibration.temper(result.proba, result.temperature)
+    result.losses = scoring.losses_of(p, result.T, labels)
+    result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, labels.units)
     result.predicted = scoring.predicted_indices(model, rows)
+    if labels.asked is not None:
+        return
     result.free_q = model.predict_complementary_proba(rows) if model.estimates_q else None
-    result.error, result.error_std_error = scoring.error_rate(result.predicted, result.T, mask)
+    result.error, result.error_std_error = scoring.error_rate(
+        result.predicted, result.T, labels.mask
+    )
 
 
 def fit_to_all(

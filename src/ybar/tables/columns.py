@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from .files import DataError
+from .labels import is_missing_word, is_nested
 
 _MOST_CATEGORIES = 50
 _MOST_NAMED = 5
@@ -22,8 +24,14 @@ _TEXT_DIMENSIONS = 100
 _WORDS_OF_TEXT = 3  # a column of strings with at least this many words on average is text
 _SHARE_OF_AN_ID = 0.9  # a column of strings with a larger share of distinct values is an id
 _ROWS_INSPECTED = 10_000
-_MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "."})
-"""Words for a missing value in a column of numbers."""
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DAY = (
+    r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?/\d\d?/(?:\d\d){1,2}|\d\d?[.-]\d\d?[.-]\d{4}"
+    rf"|(?:\d\d?[ -])?{_MONTH}[ -](?:\d\d?,? )?\d{{4}}"
+)
+_TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[ap]m)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_DATE = re.compile(rf"(?:{_DAY})(?:[T ,]+{_TIME})?|{_TIME}", re.IGNORECASE)
+_HOLDS_TIMES = "it holds dates or times; convert them to numbers first"
 
 
 class Columns(NamedTuple):
@@ -69,6 +77,9 @@ def classify(frame: Any, leave_out: Sequence[str]) -> Columns:
 
 
 def _add(columns: Columns, name: str, column: Any) -> None:
+    if any(is_nested(value) for value in column.head(_ROWS_INSPECTED)):
+        columns.left_out[name] = "its cells hold lists or records; write a column for each part"
+        return
     column = _as_numbers_with_gaps(column)
     values = column.dropna()
     if not len(values):
@@ -79,11 +90,13 @@ def _add(columns: Columns, name: str, column: Any) -> None:
         _check_finite(values, name, "Correct them, or add --leave-out")
         columns.numbers.append(name)
     elif column.dtype.kind in "mM":
-        columns.left_out[name] = "it holds times; convert them to numbers first"
+        columns.left_out[name] = _HOLDS_TIMES
     else:
         some = values.head(_ROWS_INSPECTED).astype(str)
         words = some.str.split().str.len().mean()
-        if words >= _WORDS_OF_TEXT:
+        if _are_dates(some.unique()):
+            columns.left_out[name] = _HOLDS_TIMES
+        elif words >= _WORDS_OF_TEXT:
             columns.texts.append(name)
         elif some.nunique() > _MOST_CATEGORIES and some.nunique() > _SHARE_OF_AN_ID * len(some):
             columns.left_out[name] = "almost all its values differ, as in an id"
@@ -91,24 +104,25 @@ def _add(columns: Columns, name: str, column: Any) -> None:
             columns.categories.append(name)
 
 
+def _are_dates(values: Iterable[str]) -> bool:
+    words = [value for value in values if not is_missing_word(value)]
+    return bool(words) and all(_DATE.fullmatch(word.strip()) for word in words)
+
+
 def _as_numbers_with_gaps(column: Any) -> Any:
     """Return a column of strings that are numbers or words such as "NA" as numbers."""
     if column.dtype.kind in "biufmM":
         return column
     names = column.dropna().unique()
-    words = [name for name in names if _is_missing(name) or not _is_number(name)]
-    if not words or len(words) == len(names) or not all(_is_missing(word) for word in words):
+    words = [name for name in names if is_missing_word(name) or not _is_number(name)]
+    if not words or len(words) == len(names) or not all(is_missing_word(word) for word in words):
         return column
     return _without_words(column).astype("float64")
 
 
 def _without_words(column: Any) -> Any:
     """Return a column in which words such as "NA" are missing values."""
-    return column.where(~column.isin([v for v in column.dropna().unique() if _is_missing(v)]))
-
-
-def _is_missing(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().lower() in _MISSING
+    return column.where(~column.isin([v for v in column.dropna().unique() if is_missing_word(v)]))
 
 
 def transformer(columns: Columns, kind: str, frame: Any) -> ColumnTransformer:

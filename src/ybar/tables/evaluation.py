@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from .. import calibration
 from ..metrics.losses import mean_and_error
-from ..utils.typing import BoolArray
+from ..utils.typing import BoolArray, FloatArray
 from . import accuracy, files, scoring
 from .files import DataError
 from .labels import as_names, check_columns, listed, read_labels
@@ -81,10 +82,10 @@ def _read_mask(
 
 
 def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
-    true = np.array([name or "" for name in as_names(frame[column])])
+    classes = [str(name) for name in model.classes_]
+    true = np.array([name or "" for name in as_names(frame[column], classes)])
     rows = np.flatnonzero(true != "")
     true = true[rows]
-    classes = [str(name) for name in model.classes_]
     unknown = sorted(set(true) - set(classes))
     if unknown:
         raise DataError(
@@ -120,8 +121,8 @@ def _by_complementary_labels(
         return {"complementary_labels": 0} | dict.fromkeys(_SCORES)
     labelled, mask = frame.iloc[rows], mask[rows]
     p, T = model.predict_proba(labelled), model.label_transition_
-    label_proba = scoring.tempered(p, T, model.account_.get("temperature", 1.0))
-    losses = scoring.label_losses(label_proba, mask)
+    p = calibration.temper(p, model.account_.get("temperature", 1.0))
+    losses = scoring.label_losses(p @ T, mask)
     scel, scel_std_error = scoring.mean_and_std_error(losses, mask)
     predicted = scoring.predicted_indices(model, labelled)
     free_q = model.predict_complementary_proba(labelled) if model.estimates_q else None
@@ -131,10 +132,15 @@ def _by_complementary_labels(
         "complementary_labels": int(mask.sum()),
         "scel": scel,
         "scel_std_error": scel_std_error,
-        "scel_of_the_best_constant_guess": float(scoring.constant_losses(mask, mask, T).mean()),
+        "scel_of_the_best_constant_guess": _constant_scel(mask, T),
     } | accuracy.summary(
         *scoring.error_rate(predicted, T, mask), check, [classes[k] for k in absent]
     )
+
+
+def _constant_scel(mask: BoolArray, T: FloatArray) -> float:
+    guess = scoring.constant_guess(mask, T)
+    return float(scoring.label_losses(np.broadcast_to(guess, mask.shape), mask).mean())
 
 
 def _named_in_training(account: dict[str, Any]) -> BoolArray:

@@ -12,9 +12,10 @@ import numpy as np
 
 from .. import metrics, transition
 from ..utils.errors import FailureError, UnexplainedFailureError
-from ..utils.typing import BoolArray, FloatArray, IntArray
-from . import accuracy, candidates, scoring, verdict
+from ..utils.typing import IntArray
+from . import accuracy, answers, candidates, scoring, verdict
 from .candidates import CandidateResult
+from .labels import ComplementaryLabels
 from .model import TableClassifier
 from .training import TrainingTable
 
@@ -71,7 +72,7 @@ class Selection:
             "rows_of_the_compared_models": self.n_training,
             "rows_of_the_saved_model": len(table.frame) if self.refitted else self.n_training,
             "held_out_rows": self.n_held_out,
-            "labels": int(table.y_comp.mask.sum()),
+            "labels": int(table.y_comp.units.sum()),
             "classes": table.y_comp.classes,
             "labels_per_class": table.y_comp.mask.sum(axis=0).tolist(),
             "columns": {name: list(v) for name, v in table.columns._asdict().items()},
@@ -93,7 +94,7 @@ class Selection:
             "informative": self.informative,
             "informative_p_value": self.p_value,
             "predicted_shares": _shares(np.asarray(best.predicted), len(table.y_comp.classes)),
-            "shares_implied_by_the_labels": scoring.class_shares(table.y_comp.mask, table.T),
+            "shares_implied_by_the_labels": scoring.class_shares(table.y_comp, table.T),
         }
 
 
@@ -166,8 +167,7 @@ def fit(
     on_result : callable
         Called with the result of each candidate.
     """
-    mask = table.y_comp.mask
-    training, held_out = candidates.split(mask, seed)
+    training, held_out = candidates.split(table.y_comp.mask, seed)
     build = functools.partial(candidates.build, table=table, decoder=decoder, seed=seed)
     results: list[CandidateResult] = []
     model = None
@@ -184,17 +184,17 @@ def fit(
     refitted = candidates.fit_to_all(best, table, build, end)
     if refitted is not None:
         model = refitted
-    outputs = [np.asarray(result.label_proba) for result in fitted]
-    constant = scoring.constant_losses(mask[training], mask[held_out], table.T)
+    labels = table.y_comp.subset(held_out)
+    constant = scoring.constant_losses(table.y_comp.subset(training), labels, table.T)
     selection = Selection(
         table=table,
         results=results,
         best=best,
-        accuracies=_accuracies(fitted, mask[held_out], table),
+        accuracies=_accuracies(fitted, labels, table),
         n_training=len(training),
         n_held_out=len(held_out),
         constant_scel=float(np.mean(constant)),
-        p_value=verdict.p_value(outputs, mask[held_out], seed),
+        p_value=_p_value(fitted, labels, seed),
         refitted=refitted is not None,
         model=model,
     )
@@ -217,14 +217,30 @@ def _failure(results: Sequence[CandidateResult]) -> Exception:
     return error
 
 
+def _p_value(fitted: Sequence[CandidateResult], labels: ComplementaryLabels, seed: int) -> float:
+    probas = [np.asarray(result.proba) for result in fitted]
+    if labels.asked is not None:
+        return verdict.p_value(
+            [answers.probabilities(p) for p in probas], answers.given(labels), seed, labels.asked
+        )
+    outputs = [p @ np.asarray(result.T) for p, result in zip(probas, fitted, strict=True)]
+    return verdict.p_value(outputs, labels.mask, seed)
+
+
 def _accuracies(
-    fitted: Sequence[CandidateResult], mask: BoolArray, table: TrainingTable
+    fitted: Sequence[CandidateResult], labels: ComplementaryLabels, table: TrainingTable
 ) -> dict[str, dict[str, Any]]:
     """Return the accuracy of each candidate, none under a T that the held-out labels refute.
 
     The candidates are in the order of SCEL. A T is checked once, with the predictions of the best
     candidate that assumes it and with the best q that was learned without T.
     """
+    if labels.asked is not None:
+        return {
+            result.method: answers.summary(np.asarray(result.predicted), labels)
+            for result in fitted
+        }
+    mask = labels.mask
     labelled = mask.any(axis=1)
     classes, absent = table.y_comp.classes, accuracy.absent_classes(table.y_comp.mask, table.T)
     free = [result for result in fitted if result.free_q is not None]
@@ -256,7 +272,7 @@ def explain(selection: Selection) -> list[str]:
         f"(the best constant guess: {selection.constant_scel:.4f}).",
         *explain_verdict(summary),
         *accuracy.explain(summary, summary),
-        *_explain_similar_rows(table.T, table.y_comp.classes),
+        *([] if table.y_comp.asked is not None else _explain_similar_rows(table)),
     ]
 
 
@@ -283,6 +299,8 @@ def explain_verdict(summary: dict[str, Any]) -> list[str]:
 
 def _explain_classes(table: TrainingTable) -> str:
     """Return the classes with their number of complementary labels."""
+    if table.y_comp.asked is not None:
+        return answers.explain_classes(table.y_comp, table.y_comp.asked, _MOST_CLASSES)
     counts = table.y_comp.mask.sum(axis=0).tolist()
     pairs = [f"{name} {count}" for name, count in zip(table.y_comp.classes, counts, strict=True)]
     more = len(pairs) - _MOST_CLASSES
@@ -290,7 +308,8 @@ def _explain_classes(table: TrainingTable) -> str:
     return f"Complementary labels per class: {', '.join(pairs[:_MOST_CLASSES])}{ending}."
 
 
-def _explain_similar_rows(T: FloatArray, classes: Sequence[str]) -> list[str]:
+def _explain_similar_rows(table: TrainingTable) -> list[str]:
+    T, classes = table.T, table.y_comp.classes
     distances = np.abs(T[:, None] - T[None]).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
     a, b = np.unravel_index(int(np.argmin(distances)), distances.shape)

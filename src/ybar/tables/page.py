@@ -86,7 +86,7 @@ def _comparison(summary: dict[str, Any]) -> Section:
 def _classes(summary: dict[str, Any]) -> Section:
     unknown = [None] * len(summary["classes"])  # in a model of an older ybar
     numbers = [
-        summary.get(name, unknown)
+        summary.get(name) or unknown
         for name in ("labels_per_class", "predicted_shares", "shares_implied_by_the_labels")
     ]
     rows = [

@@ -1,4 +1,4 @@
-"""Scores of predictions for rows with one or more complementary labels per row."""
+"""Scores of predictions for rows with complementary labels, or with yes-or-no answers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from typing import Any
 import numpy as np
 
 from .. import calibration, decode, metrics, transition
+from ..labels import Evidence
 from ..metrics import likelihood, losses
 from ..utils.typing import BoolArray, FloatArray, IntArray
+from .labels import ComplementaryLabels
 
+_EM_STEPS = 200
 _ROWS_FOR_THE_TEMPERATURE = 20_000
-_ROWS_FOR_THE_TEMPERATURE = 20_000
+
+
+def answer_losses(p: FloatArray, y: ComplementaryLabels) -> FloatArray:
+    """Return -log of the probability of the classes that the answer of each row leaves possible.
+
+    With n answers, a probability of 0 counts as 1/(n+1).
+    """
+    answered = y.mask.any(axis=1)
+    possible = np.where(y.mask[answered], 0.0, p[answered]).sum(axis=1)
+    return likelihood.log_losses(np.minimum(possible, 1.0), 1 / (int(answered.sum()) + 1))
 
 
 def label_losses(q: FloatArray, mask: BoolArray) -> FloatArray:
@@ -20,22 +32,24 @@ def label_losses(q: FloatArray, mask: BoolArray) -> FloatArray:
 
 
 def mean_and_std_error(values: FloatArray, mask: BoolArray) -> tuple[float, float]:
-    """Return the mean of one value per label of a mask, and its standard error over rows."""
+    """Return the mean of one value per entry of a mask, and its standard error over rows."""
     return losses.mean_and_error(values, np.nonzero(mask)[0], len(mask), None)
 
 
-def temperature(p: FloatArray, T: FloatArray, mask: BoolArray) -> float:
-    """Return the temperature of p at which p T predicts the labels best."""
-    rows = np.flatnonzero(mask.any(axis=1))[:_ROWS_FOR_THE_TEMPERATURE]
-    return calibration.fit_temperature(mask[rows], p[rows], T)
+def losses_of(p: FloatArray, T: FloatArray, y: ComplementaryLabels) -> FloatArray:
+    """Return the loss of each label, or of each answer, of rows with class probabilities p."""
+    return label_losses(p @ T, y.mask) if y.asked is None else answer_losses(p, y)
 
 
-def tempered(p: FloatArray, T: FloatArray, temperature: float) -> FloatArray:
-    """Return p T, the probabilities of the labels, after p is tempered."""
-    return np.asarray(calibration.temper(p, temperature) @ T)
+def temperature(p: FloatArray, T: FloatArray, y: ComplementaryLabels) -> float:
+    """Return the temperature of p at which the labels, or the answers, are predicted best."""
+    rows = np.flatnonzero(y.mask.any(axis=1))[:_ROWS_FOR_THE_TEMPERATURE]
+    if y.asked is not None:
+        return calibration.fit_temperature(Evidence.excluded(y.mask[rows]), p[rows])
+    return calibration.fit_temperature(y.mask[rows], p[rows], T)
 
 
-def constant(mask: BoolArray, T: FloatArray) -> FloatArray:
+def constant_guess(mask: BoolArray, T: FloatArray) -> FloatArray:
     """Return the best constant guess: frequencies of labels, as far as they are known.
 
     The frequencies in the training rows are moved towards those that T expects if all classes are
@@ -51,15 +65,34 @@ def constant(mask: BoolArray, T: FloatArray) -> FloatArray:
     return np.asarray(weight * target + (1 - weight) * frequencies)
 
 
-def constant_losses(training: BoolArray, held_out: BoolArray, T: FloatArray) -> FloatArray:
+def constant_losses(
+    training: ComplementaryLabels, held_out: ComplementaryLabels, T: FloatArray
+) -> FloatArray:
     """Return the losses of the best constant guess for the training rows."""
-    return label_losses(np.broadcast_to(constant(training, T), held_out.shape), held_out)
+    shape = held_out.mask.shape
+    if training.asked is None:
+        guess = constant_guess(training.mask, T)
+        return label_losses(np.broadcast_to(guess, shape), held_out.mask)
+    evidence = Evidence.excluded(training.mask)
+    table, count = np.exp(evidence.log_table), np.bincount(evidence.codes)
+    p = np.full(table.shape[1], 1 / table.shape[1])
+    for _ in range(_EM_STEPS):
+        joint = table * p
+        p = count @ (joint / joint.sum(axis=1, keepdims=True)) / count.sum()
+    p = (p * len(evidence) + 1 / len(p)) / (len(evidence) + 1)
+    return answer_losses(np.broadcast_to(p, shape), held_out)
 
 
-def class_shares(mask: BoolArray, T: FloatArray) -> list[float]:
-    """Return the shares of the classes that explain the shares of the labels best under T."""
-    shares = mask.sum(axis=0, keepdims=True) / mask.sum()
-    return decode.class_probabilities(shares, T)[0].tolist()  # type: ignore[no-any-return]
+def class_shares(y: ComplementaryLabels, T: FloatArray) -> list[float] | None:
+    """Return the shares of the classes that explain the shares of the labels best under T.
+
+    Answers do not show them, because nothing is known about who was asked what.
+    """
+    if y.asked is not None:
+        return None
+    shares = y.mask.sum(axis=0, keepdims=True) / y.mask.sum()
+    implied: list[float] = decode.class_probabilities(shares, T)[0].tolist()
+    return implied
 
 
 def error_rate(predicted: IntArray, T: FloatArray, mask: BoolArray) -> tuple[float, float]:

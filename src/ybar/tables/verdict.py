@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..utils.random import as_generator
-from ..utils.typing import BoolArray, FloatArray
+from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 LEVEL = 0.01
 
@@ -16,7 +16,9 @@ _MOST_ROWS = 20_000
 _NEGLIGIBLE = 1e-18  # the variance of a constant output, up to rounding
 
 
-def p_value(outputs: Sequence[FloatArray], mask: BoolArray, seed: int) -> float:
+def p_value(
+    outputs: Sequence[FloatArray], mask: BoolArray, seed: int, strata: IntArray | None = None
+) -> float:
     """Return how likely labels that do not depend on the features would look as good as these.
 
     For each model, the statistic is by how much the labels prefer p T to its mean over the rows,
@@ -32,6 +34,8 @@ def p_value(outputs: Sequence[FloatArray], mask: BoolArray, seed: int) -> float:
         p T of each model, which was not fitted to these rows.
     mask : ndarray of shape (N, K)
         The labels.
+    strata : ndarray of shape (N,), optional
+        If passed, only labels of rows in the same stratum are exchanged.
     """
     labelled = np.flatnonzero(mask.any(axis=1))[:_MOST_ROWS]
     rows, k = np.nonzero(mask[labelled])
@@ -44,13 +48,23 @@ def p_value(outputs: Sequence[FloatArray], mask: BoolArray, seed: int) -> float:
         with np.errstate(divide="ignore"):
             table = np.log(np.where(average > 0, average, 1.0))
         tables.append(_standardised(table, mask[labelled]))
+    groups = np.zeros(len(labelled)) if strata is None else strata[labelled]
     generator = as_generator(seed)
     observed = max(float(table[rows, k].sum()) for table in tables)
     n_as_large = 0
     for _ in range(_N_PERMUTATIONS):
-        shuffled = generator.permutation(len(labelled))[rows]
+        shuffled = _permutation(generator, groups)[rows]
         n_as_large += max(float(table[shuffled, k].sum()) for table in tables) >= observed
     return (1 + n_as_large) / (1 + _N_PERMUTATIONS)
+
+
+def _permutation(generator: np.random.Generator, groups: AnyArray) -> IntArray:
+    """Return a permutation of the rows within groups."""
+    shuffled = np.empty(len(groups), dtype=np.intp)
+    shuffled[np.argsort(groups, kind="stable")] = np.lexsort(
+        (generator.random(len(groups)), groups)
+    )
+    return shuffled
 
 
 def _standardised(table: FloatArray, mask: BoolArray) -> FloatArray:
