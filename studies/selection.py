@@ -38,10 +38,10 @@ RULES = ("q", "p T", "tempered p T")
 TEST_ROWS = 2000
 # Kind of table, classes, rows, trials.
 CASES = [
-    ("noise", 3, 400, 25),
-    ("noise", 10, 400, 25),
-    ("noise", 50, 600, 25),
-    ("noise", 200, 1000, 25),
+    ("noise", 3, 400, 12),
+    ("noise", 10, 400, 12),
+    ("noise", 50, 600, 12),
+    ("noise", 200, 1000, 12),
     ("digits", 10, 150, 5),
     ("digits", 10, 400, 5),
     ("digits", 10, 1000, 5),

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 import ybar
 from animals import CLASSES, run, table
-from ybar import datasets
+from ybar import datasets, transition
 from ybar.tables import answers, scoring
 from ybar.tables.answers import read_answers
 from ybar.tables.files import DataError
@@ -106,7 +106,7 @@ def test_the_constant_guess_has_the_largest_likelihood():
     true, asked = rng.choice(3, 4000, p=share), rng.integers(3, size=4000)
     frame = pd.DataFrame({"q": np.array(CLASSES)[asked], "a": true == asked})
     y = read_answers(frame, "q", "a", None)
-    loss = scoring.constant(y, y).mean()
+    loss = scoring.constant_losses(y, y, transition.uniform(3)).mean()
     assert loss < scoring.answer_losses(np.tile(share, (4000, 1)), y).mean()
     for other in np.random.default_rng(1).dirichlet(np.ones(3), 50):
         assert loss < scoring.answer_losses(np.tile(other, (4000, 1)), y).mean() + 1e-4

@@ -54,8 +54,9 @@ def ends_at(moment: float) -> Iterator[None]:
         raise TimeIsUpError
 
     handler = signal.signal(signal.SIGALRM, raise_error)
-    remaining, interval = signal.setitimer(signal.ITIMER_REAL, max(1e-6, moment - started))
+    remaining, interval = 0.0, 0.0
     try:
+        remaining, interval = signal.setitimer(signal.ITIMER_REAL, max(1e-6, moment - started))
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
