@@ -27,6 +27,12 @@ def wait_as_a_meta_estimator():
         pytest.fail("the deadline was taken for an error of an estimator")
 
 
+def test_a_candidate_may_use_the_time_of_the_last_fit_while_none_is_fitted(monkeypatch):
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: 50.0)
+    assert deadline.share(100.0, 1, nothing_fitted=True) < deadline.latest(100.0) < 100
+    assert deadline.latest(math.inf) == math.inf
+
+
 def run_until(moment, work):
     with deadline.ends_at(moment):
         work()

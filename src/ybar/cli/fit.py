@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..tables.candidates import CandidateResult
     from ..tables.fitting import Selection
 
+_FITTING = 0.9  # the share of --time-limit after which only scores are computed, and files written
+
 
 class Decoder(StrEnum):
     """How a class is decoded from complementary probabilities."""
@@ -132,7 +134,7 @@ def fit(
             methods,
             decoder=decoder,
             seed=seed,
-            end=math.inf if time_limit is None else started + time_limit,
+            end=math.inf if time_limit is None else started + _FITTING * time_limit,
             on_result=show_progress,
         )
     with writing.writing(model):

@@ -215,7 +215,7 @@ def evaluate_all(
         until = deadline.share(end, len(methods) - i, nothing_fitted=not fitted)
         result = CandidateResult(method)
         try:
-            with deadline.ends_at(until):
+            with deadline.ends_at(until if fitted else deadline.latest(end)):
                 for settings in SETTINGS.get(method, [{}]):
                     tried = _fit_and_score(
                         method, table, build, training, held_out, until, settings

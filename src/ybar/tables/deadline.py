@@ -14,6 +14,7 @@ from types import FrameType
 # which takes longer by this factor, and by what a busy machine adds.
 REFIT = 1.4
 
+_MOST_OF_THE_TIME = 0.8
 _AFTER_AN_IMPORT = 0.05  # seconds until the next attempt
 
 
@@ -24,14 +25,24 @@ class TimeIsUpError(BaseException):
     """
 
 
-def share(deadline: float, n_left: int, *, nothing_fitted: bool) -> float:
-    """Return when the next of `n_left` candidates must end, so that a fit to all rows has time.
+def share(end: float, n_left: int, *, nothing_fitted: bool) -> float:
+    """Return when the next of `n_left` candidates should end, so that a fit to all rows has time.
 
     Candidates share the time equally; what one leaves over, the next ones have. As long as no
     candidate is fitted, the next one may use all time but that of its own fit to all rows.
     """
     now = time.monotonic()
-    return now + max(0.0, deadline - now) / ((1 if nothing_fitted else n_left) + REFIT)
+    return now + max(0.0, end - now) / ((1 if nothing_fitted else n_left) + REFIT)
+
+
+def latest(end: float) -> float:
+    """Return when a candidate must end while none is fitted.
+
+    It may use the time of the fit to all rows, too: a model of four fifths of the rows is better
+    than none.
+    """
+    now = time.monotonic()
+    return now + _MOST_OF_THE_TIME * (end - now)
 
 
 @contextlib.contextmanager
