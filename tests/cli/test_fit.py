@@ -16,7 +16,7 @@ import pytest
 import ybar
 from animals import CLASSES, accuracy, run, table
 from ybar import calibration, datasets, labels, transition
-from ybar.tables import candidates, columns, deadline, scoring
+from ybar.tables import candidates, columns, deadline, scoring, verdict
 from ybar.tables.fitting import UNINFORMATIVE
 from ybar.tables.labels import ComplementaryLabels, read_labels
 from ybar.tables.training import TrainingTable
@@ -95,7 +95,11 @@ def test_labels_without_information_are_reported(folder):
     done = run("fit", "noise.csv", "--label", "not", "--method", "logistic")
     assert done.exit_code == 0
     assert UNINFORMATIVE in done.stdout
-    assert not ybar.load("model.ybar").account_["informative"]
+    assert "Expected accuracy" not in done.stdout
+    account = ybar.load("model.ybar").account_
+    assert not account["informative"]
+    assert account["informative_p_value"] > verdict.LEVEL
+    assert account["expected_accuracy"] is account["expected_accuracy_interval"] is None
 
 
 def test_a_class_that_is_never_ruled_out_is_reported(folder):

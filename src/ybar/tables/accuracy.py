@@ -18,6 +18,8 @@ _WIDE_INTERVAL = 0.5
 _LEVEL = 0.01
 _MOST_NAMED = 5
 
+ESTIMATES = ("expected_accuracy", "expected_accuracy_std_error", "expected_accuracy_interval")
+
 
 def check(
     mask: BoolArray,
@@ -151,6 +153,11 @@ def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
             f"No accuracy can be estimated under this transition matrix T ({source}).",
             *(f"Reason: {reason}." for reason in result["reasons"]),
             _remedy(method),
+        ]
+    if not scores.get("informative", True):
+        return [
+            "No accuracy is quoted: without evidence of learning, an estimate would mostly show "
+            "the chance by which this model was selected."
         ]
     return [
         "The accuracy cannot be estimated without true labels: the transition matrix is singular, "

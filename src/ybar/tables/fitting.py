@@ -67,6 +67,10 @@ class Selection:
         """Return all of it in values that JSON has."""
         best, table = self.best, self.table
         estimated = self.accuracies[best.method]
+        if (
+            not self.informative
+        ):  # the estimate is mostly the chance by which the model was selected
+            estimated = estimated | dict.fromkeys(accuracy.ESTIMATES)
         return estimated | {
             "rows": len(table.frame),
             "rows_of_the_compared_models": self.n_training,
