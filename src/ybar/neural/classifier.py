@@ -40,7 +40,8 @@ class ComplementaryNetClassifier(NetBase):
     ----------
     method : str or callable
         "ure", "ure-nn", "ure-ga", "fwd", "scl-nl", "scl-exp", "dm", "dm-unweighted", "cpe-i",
-        "cpe-f", "cpe-t", "cpe-n", a name passed to `ybar.neural.methods.register`, or a callable of
+        "cpe-f", "cpe-t", "cpe-n", "op", "op-w", "mcl-log", "mcl-exp", "mcl-mae", "proden", "pc",
+        "scarce", a name passed to `ybar.neural.methods.register`, or a callable of
         (logits, y_comp, log_T) that returns the loss of each row.
     hidden_layer_sizes : tuple of int
         Units of each hidden layer (ReLU); ``()`` is the linear model.

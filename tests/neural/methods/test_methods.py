@@ -27,7 +27,7 @@ from ybar.neural.methods import likelihoods
 from ybar.neural.objective import Run
 
 
-def test_the_methods_are_the_twelve_of_the_design():
+def test_the_methods_are_those_of_the_design():
     assert set(methods.METHODS) == set(NAMES)
 
 
