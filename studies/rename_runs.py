@@ -74,6 +74,7 @@ def rename_ledger(file: Path) -> int:
     """Rewrite an SQLite ledger in one transaction and return how many runs were renamed."""
     n_renamed = 0
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS checksum (hash TEXT PRIMARY KEY, sha256 TEXT)")
         for old, text in connection.execute("SELECT hash, config FROM run").fetchall():
             config = renamed(json.loads(text))
             name = hash_of(config)
@@ -82,6 +83,7 @@ def rename_ledger(file: Path) -> int:
                     "UPDATE run SET hash = ?, config = ? WHERE hash = ?",
                     (name, json.dumps(config, sort_keys=True), old),
                 )
+                connection.execute("DELETE FROM checksum WHERE hash = ?", (old,))
                 n_renamed += 1
     return n_renamed
 

@@ -17,7 +17,7 @@ from ...utils.extras import require
 from ...utils.files import target_folder, write_whole
 from ...utils.text import file_name, markdown, plain
 from ..plan.model import Network, Plan
-from ..runs.ledger import Entry
+from ..runs.entry import Entry
 from . import page as summary
 from . import plots, render, tables
 from .choose import EPOCHS, URES, Runs

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ... import report
 from ..plan.jobs import count_naive
 from ..plan.model import Plan
-from ..runs.ledger import Entry
+from ..runs.entry import Entry
 from . import tables as results
 from .choose import Runs
 

@@ -17,7 +17,7 @@ from ...utils.checks import shown
 from ...utils.extras import require
 from ...utils.typing import AnyArray
 from ..plan.model import METHODS, Dataset, Part, Plan, Setting
-from ..runs.ledger import Entry
+from ..runs.entry import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
 from .tables import Cell, Table
