@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ybar.experiments.plan.jobs import hash_of
+from ybar.experiments.runs.ledger import Ledger
 from ybar.utils.files import write_whole
 
 # By the old reference: the new one, and the sha256 of the file that is version 1.
@@ -73,8 +74,8 @@ def rename_export(file: Path) -> int:
 def rename_ledger(file: Path) -> int:
     """Rewrite an SQLite ledger in one transaction and return how many runs were renamed."""
     n_renamed = 0
+    Ledger(file).close()  # adds a table of checksums, where it has none
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS checksum (hash TEXT PRIMARY KEY, sha256 TEXT)")
         for old, text in connection.execute("SELECT hash, config FROM run").fetchall():
             config = renamed(json.loads(text))
             name = hash_of(config)

@@ -29,7 +29,7 @@ _UNKNOWN = Facts("", 0, 0, ("",))
 # Fields that were added after runs had been recorded: at their default they are not part of a name.
 _ADDED_LATER = (
     *("dropout", "input_dropout", "weight_averaging"),
-    *("module", "true_labels", "told_noise"),
+    *("module", "true_labels", "told_noise", "transition_optimiser"),
     *("method", "min_data_in_leaf", "feature_fraction", "bagging_fraction"),
 )
 
@@ -192,6 +192,8 @@ def config(job: Job, training: Training) -> dict[str, Any]:
     what = {name: value for name, value in asdict(training).items() if value is not None}
     if training.loss is None:
         del what["estimates"], what["decoder"]  # the method's own
+    if job.dataset.scaled:
+        what["scaled"] = True
     return {
         "dataset": job.dataset.name,
         "data_sha256": job.data_sha256,

@@ -178,7 +178,7 @@ def _locate(dataset: Dataset, info: Info) -> Dataset:
         raise ValueError(f"have a path to a file or folder that exists; {file} does not")
     if file.suffix.lower() in (".csv", ".parquet") and dataset.target is None:
         raise ValueError(f"have a target: the column of {dataset.path} with the classes")
-    return Dataset(dataset.name, str(file), dataset.target)
+    return replace(dataset, path=str(file))
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)

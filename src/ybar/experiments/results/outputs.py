@@ -173,8 +173,7 @@ def _draw(runs: Runs, built: Sequence[tables.Table]) -> dict[str, Drawn]:
                 stem += "-2"
             drawn[stem] = (
                 f"Loss curves, {base}, {dataset.name}",
-                "Training and validation loss of CPE-I, CPE-F and CPE-T by epoch, one panel for "
-                "each setting",
+                "Training and validation loss of each method by epoch, one panel for each setting",
                 plots.loss_curves(runs, base, dataset.name),
             )
     drawn["accuracy-by-noise"] = (

@@ -57,8 +57,8 @@ def accuracy(
 ) -> Accuracy | None:
     """Return the paper's accuracy for a cell; None if it has none, or had another protocol.
 
-    Ignored are the learning rates, LightGBM's bins, which the paper does not name, and whether
-    learning rates of trees that cannot win end early.
+    Ignored are the learning rates, LightGBM's bins, which the paper does not name, whether learning
+    rates of trees that cannot win end early, and how cpe-t trains its T.
     """
     trains_alike = training_of(part, method, setting) == training_of(
         replace(part, uniform_risk=True), method, setting
@@ -66,6 +66,8 @@ def accuracy(
     base = part.base
     if isinstance(base, Boosting):
         base = replace(base, max_bin=Boosting.max_bin, early_stopping=Boosting.early_stopping)
+    if isinstance(base, Network):
+        base = replace(base, transition_optimiser="own")
     if (
         not trains_alike
         or plan.validation_fraction != VALIDATION_FRACTION

@@ -57,6 +57,8 @@ _SELECTED = ", ".join(COLUMNS)
 _INSERT = f"INSERT OR IGNORE INTO run ({_SELECTED}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 _LOCK_NAME = re.compile(r"[^/\\\0]+\.[0-9a-f]{12}\.lock")
 _MOST_NAMED = 5
+
+
 class LedgerError(OSError):
     """The ledger cannot be read or written; the message says why and what to do."""
 
