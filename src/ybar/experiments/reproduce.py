@@ -55,7 +55,7 @@ def reproduce(
 
     The parameters are the options of the command line.
     """
-    plan = reading.read(source)
+    plan = reading.read(source, imports=not dry_run)
     selection = Selection.of(plan, datasets, settings, bases, trials)
     path = ledger or Path(f"{Path(source).stem}.sqlite")
     folder = output or Path(f"{Path(source).stem}-results")
