@@ -97,6 +97,11 @@ def _summary(runs: Runs, agreement: tables.Agreement, folder: Path) -> str:
             f"{agreement.agree} of {agreement.run} cells agree with the paper "
             f"({agreement.published} are published). "
         )
+    if agreement.tested:
+        text += (
+            f"{agreement.within} of {agreement.tested} with five trials are within two standard "
+            "errors. "
+        )
     failed = sum(entry.cause is not None for entry in runs.entries)
     if failed:
         text += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
@@ -118,8 +123,8 @@ def _page(runs: Runs, built: Sequence[tables.Table], drawn: Mapping[str, Drawn])
 def _by_row(built: Sequence[tables.Table]) -> str:
     """Return how far each row of each table agrees with the paper, as Markdown."""
     lines = [
-        "| table | row | columns run | trials | agree | ours - paper, mean (range) |",
-        "|---|---|---|---|---|---|",
+        "| table | row | columns run | trials | agree | within 2 errors | ours - paper (range) |",
+        "|---|---|---|---|---|---|---|",
     ]
     total = tables.agreement(built)
     for table in built:
@@ -130,15 +135,22 @@ def _by_row(built: Sequence[tables.Table]) -> str:
                 continue
             points = [cell.points for cell in ran]
             trials = {cell.n for cell in ran}
+            tested = [cell.beyond_errors for cell in ran if cell.beyond_errors is not None]
+            within = f"{tested.count(False)} of {len(tested)}" if tested else "–"
             lines.append(
                 f"| {markdown(table.name)} | {markdown(label)} | {len(ran)} of {len(there)} "
                 f"| {'–'.join(map(str, sorted({min(trials), max(trials)})))} of {ran[0].of} "
-                f"| {sum(cell.differs is False for cell in ran)} "
+                f"| {sum(cell.differs is False for cell in ran)} | {within} "
                 f"| {statistics.fmean(points):+.1f} ({min(points):+.1f} to {max(points):+.1f}) |"
             )
-    agree = f"{total.agree} ({100 * total.agree / total.run:.0f}%)"
-    lines.append(f"| **all** | | **{total.run} of {total.published}** | | **{agree}** | |")
+    run = f"{total.run} of {total.published}"
+    shares = _share(total.agree, total.run), _share(total.within, total.tested)
+    lines.append(f"| **all** | | **{run}** | | **{shares[0]}** | **{shares[1]}** | |")
     return "\n".join(lines) + "\n"
+
+
+def _share(part: int, of: int) -> str:
+    return f"{part} of {of} ({100 * part / of:.0f}%)" if of else "–"
 
 
 def _choices(runs: Runs, built: Mapping[str, Sequence[tables.Table]]) -> str:

@@ -23,6 +23,7 @@ BASES: dict[str, Base] = {
     for base in (Network("linear"), Network("mlp", (500,)), Neighbors("knn"), Boosting("gbdt"))
 }
 VALIDATION_FRACTION = 0.1
+TRIALS = 5
 
 Accuracy = tuple[float, float]
 """An accuracy and its standard deviation over five trials, in points."""
