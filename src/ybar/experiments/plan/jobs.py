@@ -109,12 +109,10 @@ def training_of(part: Part, method: Method, setting: Setting) -> Training:
     uniform = setting.transition == "uniform" and not told_noise
     if method.name == "fwd" or (uniform and method.name == "scl-nl"):
         return Training("cpe-f")
-    assumed = part.uniform_risk and _is_risk(method.name) and not uniform
+    known = methods.METHODS.get(method.name)
+    is_risk = known is not None and known.family == "risk"
+    assumed = part.uniform_risk and is_risk and not uniform
     return Training(method.name, assumed="uniform" if assumed else "given")
-
-
-def _is_risk(name: str) -> bool:
-    return name in methods.METHODS and methods.METHODS[name].family == "risk"
 
 
 def trainings(part: Part, setting: Setting) -> list[Training]:
