@@ -55,8 +55,8 @@ class Trainer(NamedTuple):
         return booster
 
     def fit(self, learning_rate: float, n_estimators: int) -> str:
-        """Return a booster of all rows in LightGBM's text form."""
-        samples = self.samples(np.arange(len(self.X)))
+        """Return a booster of all rows of some weight in LightGBM's text form."""
+        samples = self.samples(self.target.observed.weighted_rows)
         booster = self.booster(samples, learning_rate)
         for _ in range(n_estimators):
             booster.update(fobj=samples.gradient)
