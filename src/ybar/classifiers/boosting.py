@@ -106,6 +106,13 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray
 
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
+
     Examples
     --------
     >>> from ybar import CPEBoostingClassifierCV, datasets, labels, transition
@@ -281,7 +288,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         return outputs
 
     @property
-    def _takes_evidence(self) -> bool:
+    def _accepts_evidence(self) -> bool:
         return self.method == "cpe-f"
 
     def _candidates(self) -> tuple[list[float], list[int]]:

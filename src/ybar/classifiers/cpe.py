@@ -70,7 +70,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
     Parameters
     ----------
     estimator : classifier with ``predict_proba``, optional
-        Any scikit-learn classifier or pipeline; by default ``LogisticRegression(max_iter=1000)``.
+        Any scikit-learn classifier, pipeline or search; by default
+        ``LogisticRegression(max_iter=1000)``. A search needs ``scoring="neg_log_loss"``, which is
+        minus SCEL: q must be right for all classes, not only for the most probable label.
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable
@@ -90,6 +92,13 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         If the base estimator has it.
     feature_names_in_ : ndarray
         If the base estimator has it.
+
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
 
     Examples
     --------
