@@ -31,7 +31,7 @@ __all__ = ["CPEKMeansClassifierCV"]
 _N_FOLDS = 5
 _LABELS_PER_CLUSTER = 20  # on average, among the default candidates
 _ROWS_PER_CELL = 10
-_MOST_CELLS = 512
+_MOST_CLUSTERS = 512
 
 
 class CPEKMeansClassifierCV(ComplementaryClassifier):
@@ -53,8 +53,8 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
     Parameters
     ----------
     cluster_counts : list of int, optional
-        Candidates for the number of clusters; by default K/2, 3K/4, K, 3K/2, 2K, …, as long as
-        clusters have 20 labels on average, and at most 512.
+        Candidates for the number of clusters; by default 1 (the same p for all rows), K/2, 3K/4,
+        K, 3K/2, 2K, …, as long as clusters have 20 labels on average, and at most 512.
     n_components : int or None
         Dimensions after PCA. No PCA if None, or if there are no more features than that.
     transition : "uniform" or array-like of shape (K, K)
@@ -193,9 +193,9 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
                 )
             return candidates
         n_labels = len(observed.single_labels()[0])
-        most = min(max(n_labels // _LABELS_PER_CLUSTER, 1), n_rows, _MOST_CELLS)
+        most = min(n_labels // _LABELS_PER_CLUSTER, n_rows, _MOST_CLUSTERS)
         multiples = {int(K * 2.0**j * m) for j in range(-1, 10) for m in (1, 1.5)}
-        return sorted(c for c in multiples if 2 <= c <= most) or [most]
+        return [1, *sorted(c for c in multiples if 1 < c <= most)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the ordinary-class probabilities of the cluster of each row of X."""
@@ -217,7 +217,7 @@ def _cluster(
     Clusters are one index per cell. K-means is fitted to all rows on one thread: on several, sums
     depend on the order in which they finish.
     """
-    n_cells = min(len(X), max(2, *candidates, min(len(X) // _ROWS_PER_CELL, _MOST_CELLS)))
+    n_cells = min(len(X), max(2, *candidates, min(len(X) // _ROWS_PER_CELL, _MOST_CLUSTERS)))
     with threadpool_limits(1), warnings.catch_warnings():
         # Rows that are equal can leave fewer cells than asked for.
         warnings.simplefilter("ignore", ConvergenceWarning)
