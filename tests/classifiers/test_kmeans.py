@@ -15,8 +15,7 @@ def pooled_counts(clf, X, y_comp, K):
     """The label counts of each cluster, plus one label with equally likely classes."""
     counts = np.tile(clf.transition_.mean(axis=0), (clf.n_clusters_, 1))
     for row, k in zip(clf.pca_.transform(X) if clf.pca_ else X, y_comp, strict=True):
-        cell = np.linalg.norm(clf.cell_centers_ - row, axis=1).argmin()
-        counts[clf.cluster_of_cell_[cell], k] += 1
+        counts[np.linalg.norm(clf.cluster_centers_ - row, axis=1).argmin(), k] += 1
     return counts
 
 
@@ -123,3 +122,11 @@ def test_one_cluster_is_a_constant_guess(blobs):
     p = clf.predict_proba(X)
     assert (p == p[0]).all()
     np.testing.assert_allclose(p[0], [0, 0.5, 0.5], atol=0.1)
+
+
+@pytest.mark.parametrize("counts", [[60], [5, 60], [60, 5], [7, 3, 5], [4, 4]])
+def test_candidates_come_in_any_order_up_to_a_cluster_per_row(counts, blobs):
+    X, _, y_comp = blobs
+    clf = CPEKMeansClassifierCV(counts, random_state=0).fit(X[:60], y_comp[:60])
+    assert clf.cv_results_["param_n_clusters"].tolist() == counts
+    assert clf.cluster_centers_.shape == (clf.n_clusters_, 2)
