@@ -37,7 +37,7 @@ def collect(observed: Observed, rows: IntArray, method: Method | None = None) ->
         # The part may hold few of the many sets of labels: the others need not be evaluated.
         used, code = np.unique(part.code, return_inverse=True)
         part = replace(part, code=code, patterns=Patterns(*(a[used] for a in part.patterns)))
-    jointly = method is not None and method.accepts_evidence
+    jointly = method is not None and method.takes_evidence
     of_part, code, patterns = part.joint_terms() if jointly else part.separate_terms()
     weight = None if part.weights is None else part.weights[of_part]
     return Samples(rows[of_part], code, weight, None if patterns.one_label_each else patterns)
@@ -77,7 +77,7 @@ def _check_allowed(observed: Observed, method: Method) -> None:
             "all 0. Correct transition, or use method='cpe-n'"
         )
     impossible = np.asarray((observed.log_table == -np.inf).all(axis=1))[observed.code]
-    if method.accepts_evidence and impossible.any():
+    if method.takes_evidence and impossible.any():
         raise ValueError(
             "y must hold only labels that transition allows; those of row "
             f"{int(np.argmax(impossible))} cannot occur together, whatever its class. Correct "
@@ -87,7 +87,7 @@ def _check_allowed(observed: Observed, method: Method) -> None:
 
 def _check_evidence(observed: Observed, method: Method, criterion: str, begun: bool) -> None:
     """Check that the method and the criterion support evidence of other kinds than labels."""
-    if not method.accepts_evidence:
+    if not method.takes_evidence:
         raise ValueError(
             "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
             "than complementary labels: only a likelihood has room for them"

@@ -58,7 +58,7 @@ def accuracy(
     """Return the paper's accuracy for a cell; None if it has none, or had another protocol.
 
     Ignored are the learning rates, LightGBM's bins, which the paper does not name, and whether
-    learning rates of trees that seem unable to win end early.
+    learning rates of trees that cannot win end early.
     """
     trains_alike = training_of(part, method, setting) == training_of(
         replace(part, uniform_risk=True), method, setting

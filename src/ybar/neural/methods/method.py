@@ -70,7 +70,7 @@ class Method:
         return self.family == "likelihood"
 
     @property
-    def accepts_evidence(self) -> bool:
+    def takes_evidence(self) -> bool:
         """Whether it learns from any likelihood of the classes, not from single labels only."""
         return self.family == "likelihood" and self.estimates == "p"
 
