@@ -14,6 +14,7 @@ from ybar import (
     ComplementaryNetClassifierCV,
     CPEBoostingClassifierCV,
     CPEClassifier,
+    CPEKMeansClassifierCV,
     CPEKNeighborsClassifierCV,
     transition,
 )
@@ -79,6 +80,10 @@ def knn(**params):
     return CPEKNeighborsClassifierCV(**{"random_state": 0, "n_neighbors": [3, 5], **params})
 
 
+def kmeans(**params):
+    return CPEKMeansClassifierCV(**{"random_state": 0, "cluster_counts": [3, 5], **params})
+
+
 def boosting(**params):
     quick = {"random_state": 0, "learning_rates": [0.1], "n_estimators": [2]}
     return CPEBoostingClassifierCV(**{**quick, **params})
@@ -94,7 +99,14 @@ def net_cv(**params):
     return ComplementaryNetClassifierCV(**{**quick, "learning_rates": [0.1, 0.01], **params})
 
 
-CLASSIFIERS = {"cpe": cpe, "knn": knn, "boosting": boosting, "net": net, "net-cv": net_cv}
+CLASSIFIERS = {
+    "cpe": cpe,
+    "knn": knn,
+    "kmeans": kmeans,
+    "boosting": boosting,
+    "net": net,
+    "net-cv": net_cv,
+}
 
 
 @functools.cache

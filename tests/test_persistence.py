@@ -37,6 +37,7 @@ from ybar import (
     ComplementaryNetClassifierCV,
     CPEBoostingClassifierCV,
     CPEClassifier,
+    CPEKMeansClassifierCV,
     CPEKNeighborsClassifierCV,
     metrics,
 )
@@ -47,6 +48,7 @@ MODELS = {
     "pipeline": make_pipeline(StandardScaler(), CPEClassifier(LogisticRegression())),
     "knn": CPEKNeighborsClassifierCV(random_state=0),
     "knn-tree": CPEKNeighborsClassifierCV(n_components=4, random_state=0),
+    "kmeans": CPEKMeansClassifierCV(random_state=0),
     "boosting": CPEBoostingClassifierCV([0.1], [5, 10], random_state=0),
     "network": ComplementaryNetClassifier("cpe-n", max_epochs=3, random_state=0),
     "linear-cv": ComplementaryNetClassifierCV(

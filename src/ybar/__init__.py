@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from .classifiers.boosting import CPEBoostingClassifierCV
     from .classifiers.cpe import CPEClassifier
+    from .classifiers.kmeans import CPEKMeansClassifierCV
     from .classifiers.neighbors import CPEKNeighborsClassifierCV
     from .neural import ComplementaryNetClassifier, ComplementaryNetClassifierCV
     from .persistence import load, save
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CPEBoostingClassifierCV",
     "CPEClassifier",
+    "CPEKMeansClassifierCV",
     "CPEKNeighborsClassifierCV",
     "ComplementaryNetClassifier",
     "ComplementaryNetClassifierCV",
@@ -49,6 +51,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "CPEBoostingClassifierCV": "classifiers",
     "CPEClassifier": "classifiers",
+    "CPEKMeansClassifierCV": "classifiers",
     "CPEKNeighborsClassifierCV": "classifiers",
     "ComplementaryNetClassifier": "neural",
     "ComplementaryNetClassifierCV": "neural",

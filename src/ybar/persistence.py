@@ -54,6 +54,7 @@ _TRUSTED = (
     "sklearn.utils._bunch.Bunch",
     "ybar.classifiers.boosting.CPEBoostingClassifierCV",
     "ybar.classifiers.cpe.CPEClassifier",
+    "ybar.classifiers.kmeans.CPEKMeansClassifierCV",
     "ybar.metrics.scorers.scel_scorer",
     "ybar.metrics.scorers.ure_scorer",
     "ybar.classifiers.neighbors.CPEKNeighborsClassifierCV",

@@ -16,6 +16,7 @@ from ybar import (
     ComplementaryNetClassifierCV,
     CPEBoostingClassifierCV,
     CPEClassifier,
+    CPEKMeansClassifierCV,
     CPEKNeighborsClassifierCV,
 )
 
@@ -23,6 +24,7 @@ CLASSIFIERS = [
     CPEClassifier(),
     CPEClassifier(RandomForestClassifier(n_estimators=5, random_state=0)),
     CPEKNeighborsClassifierCV(),
+    CPEKMeansClassifierCV(),
     CPEBoostingClassifierCV(n_estimators=[5, 10], learning_rates=[0.1]),
     CPEBoostingClassifierCV(
         n_estimators=[5, 10],

@@ -17,6 +17,7 @@ PUBLIC = {
     "ybar": [
         "CPEBoostingClassifierCV",
         "CPEClassifier",
+        "CPEKMeansClassifierCV",
         "CPEKNeighborsClassifierCV",
         "ComplementaryNetClassifier",
         "ComplementaryNetClassifierCV",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from .base import ComplementaryClassifier
 from .boosting import CPEBoostingClassifierCV
 from .cpe import CPEClassifier
+from .kmeans import CPEKMeansClassifierCV
 from .neighbors import CPEKNeighborsClassifierCV
 
 __all__ = [
     "CPEBoostingClassifierCV",
     "CPEClassifier",
+    "CPEKMeansClassifierCV",
     "CPEKNeighborsClassifierCV",
     "ComplementaryClassifier",
 ]

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import (
     _num_samples,
+    check_is_fitted,
     validate_data,
 )
 
@@ -21,6 +22,7 @@ from .. import decode, labels, metrics, transition
 from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
+from .scoring import warn_if_compared_with_labels
 
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
@@ -39,10 +41,11 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes_: AnyArray
     transition_: FloatArray
     decoder_: Any  # the decoder that decoder=None stands for
-    _has_own_decoder = False  # whether decoder=None is allowed
+    estimates_: str = "q"  # what the classifier learns: q, or p, from which T makes q
+    _allows_decoder_none = False
 
     @property
-    def _takes_evidence(self) -> bool:
+    def _accepts_evidence(self) -> bool:
         """Whether the classifier learns from evidence of other kinds than complementary labels."""
         return False
 
@@ -83,8 +86,12 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         -------
         ndarray of shape (N,)
         """
-        q = self.predict_complementary_proba(X)
+        check_is_fitted(self, "classes_")
+        warn_if_compared_with_labels(self)
         decoder = self.decoder_ if self.decoder is None else self.decoder
+        if self.estimates_ == "p" and decoder == "max":
+            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        q = self.predict_complementary_proba(X)
         return np.asarray(self.classes_[decode.decode(q, self.transition_, decoder)])
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -151,7 +158,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         if X is None:
             raise TypeError("X must be an array, a sparse matrix or a data frame; got None")
-        if self.decoder is not None or not self._has_own_decoder:
+        if self.decoder is not None or not self._allows_decoder_none:
             decode.check_method(self.decoder, name="decoder")
         observed = self._observe(y, self.classes)
         n_rows, n_classes = _num_samples(X), len(observed.classes)
@@ -180,7 +187,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         observed = self._with_transition(observed)
         if by_label is not None:
             return by_label
-        if not self._takes_evidence:
+        if not self._accepts_evidence:
             raise ValueError(
                 "y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from .. import metrics
 from ..metrics.losses import Losses, mean_and_error
 from ..utils.checks import shown
-from ..utils.typing import AnyArray, FloatArray
+from ..utils.typing import FloatArray
 
 
 def check_candidates(values: Any, name: str, kind: type = int) -> list[Any]:
@@ -56,6 +56,27 @@ def simplest(
     return metrics.one_standard_error(scel, errors, complexity=complexity, paired=True)
 
 
+def select_by_scel(
+    classifier: Any,
+    name: str,
+    candidates: Sequence[int],
+    path: Sequence[Losses],
+    complexity: Sequence[int] | None = None,
+) -> int:
+    """Record the SCEL of each candidate for a parameter, and return the index of the selected one.
+
+    The classifier's ``select`` is the rule; `complexity` orders the candidates, by default by
+    their values.
+    """
+    means = [mean_and_error(*losses, None) for losses in path]
+    scel, std_error = (np.array(values) for values in zip(*means, strict=True))
+    best = int(np.argmin(scel))
+    if classifier.select == "one-std-error":
+        best = simplest(path, candidates if complexity is None else complexity, None)
+    record_search(classifier, [{name: value} for value in candidates], scel, std_error, best)
+    return best
+
+
 def record_search(
     classifier: Any,
     params: list[dict[str, Any]],
@@ -91,10 +112,3 @@ def cv_results(
         np.where(np.isnan(losses), np.inf, losses), method="min"
     ).astype(np.int32)
     return record
-
-
-def as_float(X: AnyArray) -> AnyArray:
-    """Return X as the narrowest float type that holds its values exactly."""
-    if X.dtype.kind == "f" and X.dtype.itemsize >= 4:
-        return X
-    return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..decode import Method
 from ..labels.observed import Observed
 from ..metrics.likelihood import log_losses
-from ..metrics.losses import Losses, mean_and_error
+from ..metrics.losses import Losses
 from ..utils import checks
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray, Seed
 from . import hold_out
 from .base import ComplementaryClassifier
-from .candidates import as_float, check_candidates, check_select, record_search, simplest
+from .candidates import check_candidates, check_select, select_by_scel
+from .reduction import as_float, check_components, fit_pca, reduced
 
 __all__ = ["CPEKNeighborsClassifierCV"]
 
@@ -76,6 +76,13 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
     neighbors_ : fitted NearestNeighbors
     n_features_in_ : int
     feature_names_in_ : ndarray
+
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
 
     Examples
     --------
@@ -142,11 +149,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         observed = self._observe_fit(X, y)
         checks.n_jobs(self.n_jobs)
         check_select(self.select)
-        n = self.n_components
-        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
-            raise ValueError(
-                f"n_components must be an int of at least 1, or None; got {checks.shown(n)}"
-            )
+        check_components(self.n_components)
         generator = as_generator(self.random_state)
         parts = hold_out.splits(observed, self.cv, self.validation_fraction, generator)
         candidates = self._candidates(min(len(train) for train, _ in parts))
@@ -157,12 +160,8 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
             for train, validation in parts
         )
         path = [joined._replace(values=values) for values in joined.values.T]
-        means = [mean_and_error(*losses, None) for losses in path]
-        scel, std_error = (np.array(values) for values in zip(*means, strict=True))
-        best = int(np.argmin(scel))
-        if self.select == "one-std-error":
-            best = simplest(path, [-k for k in candidates], None)
-        record_search(self, [{"n_neighbors": k} for k in candidates], scel, std_error, best)
+        complexity = [-k for k in candidates]
+        best = select_by_scel(self, "n_neighbors", candidates, path, complexity)
         self.n_neighbors_ = candidates[best]
         self.pca_, self.neighbors_ = self._index(numbers, seed)
         self.classes_, self.transition_ = observed.classes, observed.T
@@ -204,18 +203,13 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         return candidates
 
     def _index(self, X: AnyArray, seed: int) -> tuple[PCA | None, NearestNeighbors]:
-        n = self.n_components
-        pca = None
-        if n is not None and n < min(X.shape):
-            pca = PCA(n, random_state=seed).fit(X)
-        reduced = X if pca is None else pca.transform(X)
-        return pca, NearestNeighbors(n_jobs=self.n_jobs).fit(reduced)
+        pca = fit_pca(X, self.n_components, seed)
+        return pca, NearestNeighbors(n_jobs=self.n_jobs).fit(reduced(X, pca))
 
     def _search(
         self, pca: PCA | None, neighbors: NearestNeighbors, X: AnyArray, k: int
     ) -> IntArray:
-        reduced = X if pca is None else pca.transform(X)
-        return np.asarray(neighbors.kneighbors(reduced, k, return_distance=False))
+        return np.asarray(neighbors.kneighbors(reduced(X, pca), k, return_distance=False))
 
 
 def _path_of_q(

@@ -122,6 +122,11 @@ class ComplementaryNetClassifier(NetBase):
     scaled: put a ``StandardScaler`` in front. Arrays may be memory maps: batches are read when they
     are needed, and X is never copied as a whole.
 
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
+
     Examples
     --------
     >>> from ybar import ComplementaryNetClassifier, datasets, labels, transition

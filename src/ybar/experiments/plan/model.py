@@ -156,7 +156,7 @@ class Neighbors:
 class Boosting:
     """The paper's CPE-GBDT, learning rate and number of rounds chosen by SCEL.
 
-    `early_stopping` ends learning rates whose losses so far show that they cannot win (see
+    `early_stopping` ends learning rates whose losses so far suggest that they cannot win (see
     `CPEBoostingClassifierCV`). With `method` "cpe-f" the trees learn p through T. The other
     parameters are LightGBM's; None leaves them at the classifier's defaults.
     """
