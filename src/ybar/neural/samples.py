@@ -78,7 +78,7 @@ def _check_allowed(observed: Observed, method: Method) -> None:
             "all 0. Correct transition, or use method='cpe-n'"
         )
     impossible = np.asarray((observed.log_table == -np.inf).all(axis=1))[observed.code]
-    if method.takes_evidence and impossible.any():
+    if method.accepts_evidence and impossible.any():
         raise ValueError(
             "y must hold only labels that transition allows; those of row "
             f"{int(np.argmax(impossible))} cannot occur together, whatever its class. Correct "
@@ -95,7 +95,7 @@ def _check_allowed(observed: Observed, method: Method) -> None:
 
 def _check_evidence(observed: Observed, method: Method, criterion: str, begun: bool) -> None:
     """Check that the method and the criterion support evidence of other kinds than labels."""
-    if not method.takes_evidence:
+    if not method.accepts_evidence:
         raise ValueError(
             "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
             "than complementary labels: only a likelihood has room for them"

@@ -74,14 +74,14 @@ class Method:
         return self.family == "likelihood"
 
     @property
-    def takes_evidence(self) -> bool:
+    def accepts_evidence(self) -> bool:
         """Whether it learns from any likelihood of the classes, not from single labels only."""
         return self.family == "likelihood" and self.estimates == "p"
 
     @property
     def reads_rows(self) -> bool:
         """Whether the labels of a row make one sample, not one sample each."""
-        return self.takes_evidence or self.joint_labels
+        return self.accepts_evidence or self.joint_labels
 
     @property
     def models_labels(self) -> bool:
