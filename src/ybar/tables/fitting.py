@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import metrics, transition
+from ..utils.distances import pairwise
 from ..utils.errors import FailureError, UnexplainedFailureError
 from ..utils.typing import FloatArray
 from . import accuracy, answers, candidates, scoring
@@ -271,7 +272,7 @@ def _explain_classes(table: TrainingTable) -> str:
 
 
 def _explain_similar_rows(T: FloatArray, classes: Sequence[str]) -> list[str]:
-    distances = np.abs(T[:, None] - T[None]).sum(axis=2)
+    distances = pairwise(T, T, "l1")
     np.fill_diagonal(distances, np.inf)
     a, b = np.unravel_index(int(np.argmin(distances)), distances.shape)
     if distances[a, b] > _SIMILAR_ROWS:
