@@ -103,8 +103,8 @@ def _kinds_of_numbers(frame: Any) -> list[str]:
         values = part.to_numpy(dtype=np.float64, na_value=np.nan)
         low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
         infinite = np.isinf(low) | np.isinf(high)
-        reasons = [_EMPTY, _CONSTANT, _INFINITE]
-        kinds += np.select([np.isnan(low), low == high, infinite], reasons, "").tolist()
+        reasons = [_INFINITE, _EMPTY, _CONSTANT]
+        kinds += np.select([infinite, np.isnan(low), low == high], reasons, "").tolist()
     return kinds
 
 
