@@ -135,6 +135,10 @@ WRONG = {
     "one class of T": (["transition", "describe", "uniform:1"], 2, "got 1"),
     "two sizes": (["transition", "compare", "uniform:3", "uniform:4"], 2, "3 and 4"),
     "picture of no kind": (["transition", "draw", "uniform:3", "-o", "a.doc"], 2, ".png", "a.doc"),
+    "matrix of no format": (
+        ["transition", "make", "uniform:3", "-o", "T.parquet"],
+        *(2, "--output", "'T.parquet'"),
+    ),
     "names of another number": (
         ["transition", "make", "uniform:3", "--classes", "a,b"],
         *(2, "--classes", "got 2"),
@@ -200,7 +204,9 @@ def test_a_full_disk_leaves_the_old_model(folder, fitted, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     done = run(*FIT)
-    assert (done.exit_code, "No space left" in done.stderr) == (1, True)
+    assert done.exit_code == 1
+    assert "model.ybar" in done.stderr
+    assert "No space left" in done.stderr
     assert (folder / "model.ybar").read_bytes() == before
     assert not [name for name in os.listdir(folder) if name.startswith(".")]
 

@@ -164,11 +164,29 @@ def test_a_folder_of_images_is_learned(folder):
     assert all(part in done.stderr for part in ("--image-size", "8", "got 12"))
 
 
-def test_classes_called_na_and_numbers_keep_their_names(folder):
-    frame = pd.DataFrame({"x": np.arange(60.0), "not": ["NA", "10", "9"] * 20})
+@pytest.mark.parametrize("word", ["NA", "None", "n/a", "NaN"])
+def test_words_for_missing_values_are_not_classes_unless_they_are_named(folder, word):
+    frame = pd.DataFrame({"x": np.arange(60.0), "not": [word, "10", "9"] * 20})
     frame.to_csv("na.csv", index=False)
-    done = run("fit", "na.csv", "--label", "not", "--method", "logistic", "--json")
-    assert json.loads(done.stdout)["classes"] == ["9", "10", "NA"]
+    arguments = ["fit", "na.csv", "--label", "not", "--method", "logistic", "--json"]
+    done = run(*arguments)
+    assert json.loads(done.stdout)["classes"] == ["9", "10"]
+    assert json.loads(done.stdout)["labels"] == 40
+    assert all(part in done.stderr for part in ("not", repr(word), "20", "--classes"))
+    done = run(*arguments, "--classes", f"9,10,{word}")
+    assert json.loads(done.stdout)["classes"] == ["9", "10", word]
+    assert json.loads(done.stdout)["labels_per_class"] == [20, 20, 20]
+    assert repr(word) not in done.stderr
+
+
+def test_classes_that_differ_in_case_only_are_reported(folder):
+    frame = pd.DataFrame({"x": np.arange(60.0), "not": ["Billing", "billing", "sales"] * 20})
+    frame.to_csv("case.csv", index=False)
+    done = run("fit", "case.csv", "--label", "not", "--method", "logistic")
+    assert done.exit_code == 0, done.stderr
+    assert "'Billing' and 'billing'" in done.stderr
+    assert "'sales'" not in done.stderr
+    assert "Billing 20, billing 20, sales 20" in done.stdout
 
 
 def test_the_same_seed_gives_the_same_model(folder):

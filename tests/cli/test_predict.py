@@ -1,5 +1,7 @@
 """``ybar predict``: the classes of new rows."""
 
+import csv
+import gzip
 import json
 import os
 import subprocess
@@ -104,3 +106,64 @@ def test_a_reader_that_closes_the_pipe_is_not_an_error(fitted):
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stdout == "predicted\n"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["p.tsv", "p.csv.gz", "p.parquet"])
+def test_the_name_of_the_output_decides_its_format(fitted, tmp_path, name):
+    place, _ = fitted
+    arguments = ["predict", place / "model.ybar", place / "test.csv", "--proba", "--keep", "id"]
+    assert run(*arguments, "-o", tmp_path / "p.csv").exit_code == 0
+    assert run(*arguments, "-o", tmp_path / name).exit_code == 0
+    expected = files.read(str(tmp_path / "p.csv"))
+    pd.testing.assert_frame_equal(files.read(str(tmp_path / name)), expected)
+    assert (tmp_path / name).read_bytes() != (tmp_path / "p.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "json"), [("p.xlsx", False), ("p.jsonl", False), ("p.csv", True), ("p.parquet", True)]
+)
+def test_an_output_whose_name_says_another_format_is_refused(fitted, tmp_path, name, json):
+    place, _ = fitted
+    arguments = ["predict", place / "model.ybar", place / "test.csv", "-o", tmp_path / name]
+    done = run(*arguments, *["--json"] * json)
+    assert done.exit_code == 2
+    assert "--output" in done.stderr
+    assert repr(name) in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_lines_of_json_may_be_compressed(fitted, tmp_path):
+    place, _ = fitted
+    arguments = ["predict", place / "model.ybar", place / "test.csv", "--json"]
+    assert run(*arguments, "-o", tmp_path / "p.jsonl.gz").exit_code == 0
+    text = gzip.decompress((tmp_path / "p.jsonl.gz").read_bytes()).decode()
+    assert text == run(*arguments).stdout
+
+
+def test_no_predicted_class_is_a_formula_for_a_spreadsheet(folder):
+    frame = table().drop(columns=["label", "id"])
+    frame["not"] = frame["not"].map({"bird": "=1+1", "cat": "@cat", "dog": "-7"})
+    frame["own"] = "=2+2"
+    frame.to_csv("hostile.csv", index=False)
+    done = run("fit", "hostile.csv", "--label", "not", "--method", "logistic")
+    assert done.exit_code == 0, done.stderr
+    arguments = ["predict", "model.ybar", "hostile.csv", "--proba", "--keep", "own"]
+    rows = list(csv.DictReader(run(*arguments).stdout.splitlines()))
+    assert list(rows[0]) == ["own", "predicted", "p_-7", "p_=1+1", "p_@cat"]
+    assert {row["own"] for row in rows} == {"'=2+2"}
+    assert {row["predicted"] for row in rows} == {"'=1+1", "'@cat", "-7"}
+    exact = [json.loads(line) for line in run(*arguments, "--json").stdout.splitlines()]
+    assert {row["predicted"] for row in exact} == {"=1+1", "@cat", "-7"}
+    assert {row["own"] for row in exact} == {"=2+2"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line(fitted):
+    place, _ = fitted
+    command = [sys.executable, "-m", "ybar", "predict", place / "model.ybar", place / "test.csv"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "standard output" in line
+    assert "full" in line

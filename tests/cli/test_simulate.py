@@ -2,12 +2,15 @@
 
 import io
 import json
+import os
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from animals import CLASSES, run
 from ybar import transition
+from ybar.tables import files
 from ybar.transition.reading import read_matrix
 
 
@@ -45,3 +48,31 @@ def test_a_matrix_without_names_is_read_in_an_order_that_is_reported(folder):
     assert "unnamed.csv" in done.stderr
     assert "bird, cat, dog" in done.stderr
     assert "bird, cat, dog" not in run(*arguments, "--transition", "strong").stderr
+
+
+def test_a_word_for_a_missing_class_is_counted_as_missing(folder):
+    frame = pd.DataFrame({"x": range(6), "label": ["a", "b", "NA"] * 2})
+    frame.to_csv("true.csv", index=False)
+    done = run("simulate", "true.csv", "--target", "label")
+    assert done.exit_code == 2
+    assert all(part in done.stderr for part in ("label", "2 of 6"))
+
+
+@pytest.mark.parametrize("name", ["s.tsv", "s.csv.gz", "s.parquet"])
+def test_the_name_of_the_output_decides_its_format(folder, name):
+    arguments = ["simulate", "test.csv", "--target", "label", "-o"]
+    assert run(*arguments, "s.csv").exit_code == 0
+    assert run(*arguments, name).exit_code == 0
+    expected = files.read("s.csv", as_text=None)
+    pd.testing.assert_frame_equal(files.read(name, as_text=None), expected, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-o", "s.xlsx"], ["-o", "s.csv", "--write-transition", "T.parquet"]]
+)
+def test_an_output_of_no_known_format_is_refused_before_anything_is_written(folder, arguments):
+    before = sorted(os.listdir())
+    done = run("simulate", "test.csv", "--target", "label", *arguments)
+    assert done.exit_code == 2
+    assert repr(arguments[-1]) in done.stderr
+    assert sorted(os.listdir()) == before

@@ -67,6 +67,20 @@ def test_dry_run_counts_and_writes_nothing(unbroken, folder, ran_here):
     assert f"In the ledger: {N_RUNS}. To run: 0" in out
 
 
+def test_the_order_of_a_matrix_without_names_is_reported(folder, ran_here):
+    T = transition.uniform(10)
+    names = [str(i) for i in range(10)]
+    np.savetxt(folder / "unnamed.csv", T, delimiter=",")
+    (folder / "named.csv").write_text(reading.as_csv(T, names))
+    matrix = '\n[[setting]]\nname = "own"\ntransition = "{}.csv"\n'
+    plan = PLAN.replace('"noise-0.2"', '"own"')
+    for name in ("unnamed", "named"):
+        (folder / f"{name}.toml").write_text(plan + matrix.format(name))
+        code, _, err = ran_here("reproduce", f"{name}.toml", "--dry-run", cwd=folder)
+        assert code == 0, err
+        assert ("'own'" in err and ", ".join(names) in err) == (name == "unnamed")
+
+
 def test_dry_run_downloads_nothing(folder, monkeypatch):
     monkeypatch.delenv("YBAR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))

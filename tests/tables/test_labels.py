@@ -47,3 +47,23 @@ def test_whole_numbers_keep_their_names_in_a_column_with_missing_values():
     column = pd.Series([1, None, 3])
     assert as_names(column) == ["1", None, "3"]
     assert as_names(pd.Series([1.5, 2.0])) == ["1.5", "2.0"]
+
+
+def test_words_for_missing_values_are_missing_unless_they_are_classes():
+    column = pd.Series(["NA", "a", "None", "?", None])
+    assert as_names(column) == [None, "a", None, None, None]
+    assert as_names(column, {"NA"}) == ["NA", "a", None, None, None]
+    frame = pd.DataFrame({"not": ["a|NA", "b", "null", "c"]})
+    y_comp = read_labels(frame, ["not"], None)
+    assert y_comp.classes == ["a", "b", "c"]
+    assert y_comp.mask.sum(axis=1).tolist() == [1, 1, 0, 1]
+    (note,) = y_comp.notes
+    assert "'NA' (1), 'null' (1)" in note
+
+
+def test_classes_that_differ_in_case_or_spaces_only_are_noted():
+    frame = pd.DataFrame({"not": ["New York", "new  york", "Rome", "rome", "Oslo"]})
+    (note,) = read_labels(frame, ["not"], None).notes
+    assert "'New York' and 'new  york'" in note
+    assert "'Rome' and 'rome'" in note
+    assert "Oslo" not in note

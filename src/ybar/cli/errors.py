@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import sys
@@ -47,11 +48,19 @@ def report_errors() -> Iterator[None]:
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # The reader of our output has closed it: nothing more must be flushed there.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()  # its reader has closed it
             raise typer.Exit(FAILED) from None
         except Exception as error:
+            try:
+                sys.stdout.flush()
+            except OSError:
+                _drop_output()
             raise typer.Exit(_report(error)) from None
+
+
+def _drop_output() -> None:
+    """Let nothing more be flushed to a standard output that cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(error: Exception) -> int:
@@ -64,6 +73,9 @@ def _report(error: Exception) -> int:
             return USAGE
         case UnexplainedFailureError():
             say(f"{error}. {_write_traceback(error)}")
+            return FAILED
+        case OSError(errno=errno.ENOSPC, filename=None):
+            say(f"standard output or a temporary file cannot be written: {error.strerror}")
             return FAILED
         case OSError() | MissingExtraError() | FailureError():
             say(str(error))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
-from .options import Classes, Data, Delimiter, ImageSize, Json, Labels, Seed, Separator
+from .options import Classes, Data, Delimiter, ImageSize, Json, OptionalLabels, Seed, Separator
 from .output import console, note, progress, show_json, show_lines
 
 if TYPE_CHECKING:
@@ -28,13 +29,29 @@ class Decoder(StrEnum):
         "ybar fit answers.csv --label not_label",
         "ybar fit answers.csv --label not_1 --label not_2 --classes cat,dog,bird",
         "ybar fit answers.csv --label not --transition T.csv --method boosting",
+        "ybar fit clicks.csv --asked suggestion --answer accepted",
         "ybar fit photos/ --label not --transition estimate:true_label --model photos.ybar",
         "cat answers.csv | ybar fit - --label not --json",
     )
 )
 def fit(
     data: Data,
-    label: Labels,
+    label: OptionalLabels = None,
+    asked: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the class that a yes-or-no question named, such as a class that a "
+            "model suggested. Needs --answer, and no --label.",
+            autocompletion=completion.columns,
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the answers: yes or no, true or false, 1 or 0.",
+            autocompletion=completion.columns,
+        ),
+    ] = None,
     model: Annotated[str, typer.Option(help="The model file to write.")] = "model.ybar",
     classes: Classes = None,
     transition: Annotated[
@@ -42,7 +59,8 @@ def fit(
         typer.Option(
             help="The transition matrix T, the probabilities of each complementary label given "
             "the class: uniform, a CSV file, or estimate:COLUMN, where the column holds a true "
-            "label in a few rows."
+            "label in a few rows.",
+            autocompletion=completion.matrices,
         ),
     ] = "uniform",
     method: Annotated[
@@ -50,7 +68,8 @@ def fit(
         typer.Option(
             help="auto compares five models and keeps the one with the lowest SCEL, the log loss "
             "on held-out complementary labels. Others: logistic, knn, boosting, or the method of "
-            "a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, ure-ga, ..."
+            "a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, ure-ga, ...",
+            autocompletion=completion.methods,
         ),
     ] = "auto",
     decoder: Annotated[
@@ -62,7 +81,10 @@ def fit(
     ] = None,
     leave_out: Annotated[
         list[str] | None,
-        typer.Option(help="Column that is not a feature. Repeat the option for several columns."),
+        typer.Option(
+            help="Column that is not a feature. Repeat the option for several columns.",
+            autocompletion=completion.columns,
+        ),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds after which no other model is tried.")
@@ -73,13 +95,13 @@ def fit(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Fit a classifier to a table with complementary labels ("not this class").
+    """Fit a classifier to complementary labels ("not this class") or yes-or-no answers.
 
     Columns may hold numbers, categories, texts and missing values. The command prints the expected
     accuracy of the model, which needs no true labels.
     """
     from .. import persistence
-    from ..tables import candidates, files, fitting, training
+    from ..tables import candidates, fitting, training, writing
     from ..tables.files import DataError
 
     if method not in candidates.METHODS:
@@ -88,10 +110,12 @@ def fit(
         raise DataError(f"--time-limit must be more than 0 seconds; got {time_limit:g}")
     if model == "-":
         raise DataError("--model must be a file; got -, but a model is not written to a terminal")
-    target = files.output_file(model, "--model")
+    target = writing.output_file(model, "--model")
     table = training.read(
         data,
-        label=label,
+        label=label or (),
+        asked=asked,
+        answer=answer,
         classes=classes,
         transition=transition,
         leave_out=leave_out or (),
@@ -99,7 +123,7 @@ def fit(
         delimiter=delimiter,
         image_size=image_size,
     )
-    methods = candidates.methods_to_try(method, len(table.frame))
+    methods = candidates.methods_to_try(method, table)
     with progress("comparing models", len(methods)) as update:
 
         def show_progress(result: CandidateResult) -> None:
@@ -113,9 +137,10 @@ def fit(
             time_limit=time_limit,
             on_result=show_progress,
         )
-    persistence.save(selection.model, target)
-    if table.T_note is not None:
-        note(table.T_note)
+    with writing.writing(model):
+        persistence.save(selection.model, target)
+    for remark in filter(None, (table.T_note, *table.y_comp.notes)):
+        note(remark)
     if json:
         show_json(selection.summary() | {"model": model})
         return

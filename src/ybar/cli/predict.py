@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as json_module
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
 from .options import Data, Delimiter, Model, ModelImageSize, Output
 from .output import progress, say
@@ -34,7 +36,8 @@ def predict(
         list[str] | None,
         typer.Option(
             help="Column of the data to copy to the output, such as an id. Repeat the option for "
-            "several columns."
+            "several columns.",
+            autocompletion=completion.columns,
         ),
     ] = None,
     delimiter: Delimiter = None,
@@ -48,7 +51,7 @@ def predict(
     classifier = load(model)
     kept = list(keep or ())
     n_rows = 0
-    with progress("predicted rows", None) as update, files.output(output) as out:
+    with progress("predicted rows", None) as update, _output(output, json) as write:
         for frame in files.chunks(
             data,
             delimiter=delimiter,
@@ -56,14 +59,24 @@ def predict(
             as_text=[*classifier.as_text, *set(kept).difference(classifier.columns_["numbers"])],
         ):
             table = _predictions(classifier, frame, kept, proba)
-            if json:
-                out.writelines(_json_lines(table, classifier, kept, proba))
-            else:
-                table.to_csv(out, index=False, header=n_rows == 0)
+            write(_json_lines(table, classifier, kept, proba) if json else table)
             n_rows += len(frame)
             update(n_rows)
     if output != "-":
         say(f"{n_rows} rows written to {output}")
+
+
+@contextlib.contextmanager
+def _output(target: str, json: bool) -> Iterator[Callable[[Any], object]]:
+    """Open ``--output`` for lines of JSON, or for the rows of a table."""
+    from ..tables import writing
+
+    if json:
+        with writing.json_output(target) as out:
+            yield out.writelines
+    else:
+        with writing.table_output(target, escape=True) as write:
+            yield write
 
 
 def _predictions(model: TableClassifier, frame: Any, keep: Sequence[str], proba: bool) -> Any:
@@ -99,7 +112,12 @@ def _json_lines(table: Any, model: TableClassifier, keep: Sequence[str], proba: 
 
 def _json_value(value: Any) -> Any:
     """Return a cell as a value that JSON has."""
-    value = value.item() if hasattr(value, "item") else value
+    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_json_value(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _json_value(each) for name, each in value.items()}
     if value is None or value != value:
         return None
     return value if isinstance(value, (bool, int, float, str)) else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from . import completion
 from .app import app, examples, typer
 from .options import Data, Delimiter, ImageSize, Json, Output, Seed, Separator
 from .output import note, say, show_json
@@ -18,11 +19,16 @@ from .output import note, say, show_json
 )
 def simulate(
     data: Data,
-    target: Annotated[str, typer.Option(help="Column of true classes.")],
+    target: Annotated[
+        str, typer.Option(help="Column of true classes.", autocompletion=completion.columns)
+    ],
     output: Output = "-",
     transition: Annotated[
         str,
-        typer.Option(help="The transition matrix T: uniform, weak, strong, or a CSV file."),
+        typer.Option(
+            help="The transition matrix T: uniform, weak, strong, or a CSV file.",
+            autocompletion=completion.matrices,
+        ),
     ] = "uniform",
     noise: Annotated[
         float,
@@ -41,30 +47,25 @@ def simulate(
     json: Json = False,
 ) -> None:
     """Replace the true classes of a table by random complementary labels."""
-    from ..tables import files, simulation
-    from ..transition.reading import as_csv
-    from ..utils.files import write_whole
+    from ..tables import files, matrices, simulation, writing
 
-    matrix_file = None
-    if write_transition is not None:
-        matrix_file = files.output_file(write_transition, "--write-transition")
-    table = simulation.simulate(
-        files.read(data, delimiter=delimiter, image_size=image_size, as_text=None),
-        target=target,
-        transition=transition,
-        noise=noise,
-        labels=labels,
-        column=column,
-        keep_true=keep_true,
-        separator=separator,
-        seed=seed,
-    )
-    if table.T_note is not None:
-        note(table.T_note)
-    with files.output(output) as out:
-        table.frame.to_csv(out, index=False)
-    if matrix_file is not None:
-        write_whole(matrix_file, as_csv(table.T, table.classes).encode())
+    with writing.table_output(output) as write:
+        table = simulation.simulate(
+            files.read(data, delimiter=delimiter, image_size=image_size, as_text=None),
+            target=target,
+            transition=transition,
+            noise=noise,
+            labels=labels,
+            column=column,
+            keep_true=keep_true,
+            separator=separator,
+            seed=seed,
+        )
+        for remark in table.notes:
+            note(remark)
+        if write_transition is not None:
+            matrices.write(table.T, table.classes, write_transition, "--write-transition")
+        write(table.frame)
     if json and output != "-":
         summary = {
             "rows": len(table.frame),

@@ -6,9 +6,10 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
 from .options import Classes, Delimiter, Json, Labels, Output, Separator
-from .output import console, say, show_json, show_lines
+from .output import console, note, say, show_json, show_lines
 
 if TYPE_CHECKING:
     from ..transition.reading import Matrix
@@ -19,6 +20,7 @@ Spec = Annotated[
         metavar="T",
         help="A CSV file, - for CSV from standard input, uniform:K, weak:K[:SEED] or "
         "strong:K[:SEED], where K is the number of classes.",
+        autocompletion=completion.sized_matrices,
     ),
 ]
 
@@ -122,7 +124,13 @@ def estimate(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="A table with true and complementary labels.")
     ],
-    true: Annotated[str, typer.Option(help="Column of true labels; empty where they are unknown.")],
+    true: Annotated[
+        str,
+        typer.Option(
+            help="Column of true labels; empty where they are unknown.",
+            autocompletion=completion.columns,
+        ),
+    ],
     label: Labels,
     classes: Classes = None,
     separator: Separator = "|",
@@ -135,9 +143,11 @@ def estimate(
 
     frame = files.read(data, delimiter=delimiter, as_text=[true, *label])
     check_columns(frame, [true], "--true")
-    y_comp = read_labels(
-        frame, label, parse_classes(classes), separator, other_classes=as_names(frame[true])
-    )
+    names = parse_classes(classes)
+    true_classes = as_names(frame[true], frozenset(names or ()))
+    y_comp = read_labels(frame, label, names, separator, other_classes=true_classes)
+    for remark in y_comp.notes:
+        note(remark)
     T, source = matrices.estimate(frame, true, y_comp, "--true")
     _write(T, y_comp.classes, output)
     say(source)
@@ -168,7 +178,8 @@ def _write_image(matrix: Matrix, path: Path) -> None:
     from ..displays import TransitionDisplay
     from ..report import matrix_figure
     from ..tables import matrices
-    from ..tables.files import DataError, output_file
+    from ..tables.files import DataError
+    from ..tables.writing import output_file, writing
     from ..utils.files import write_whole
 
     target = output_file(path, "--output")
@@ -177,12 +188,11 @@ def _write_image(matrix: Matrix, path: Path) -> None:
     display = TransitionDisplay(matrix.T, classes=matrices.names_of(matrix))
     buffer = io.BytesIO()
     matrix_figure(display.plot, len(matrix.T)).savefig(buffer, format=target.suffix[1:], dpi=150)
-    write_whole(target, buffer.getvalue())
+    with writing(str(path)):
+        write_whole(target, buffer.getvalue())
 
 
 def _write(T: Any, names: list[str], output: str) -> None:
-    from ..tables import files
-    from ..transition.reading import as_csv
+    from ..tables import matrices
 
-    with files.output(output) as out:
-        out.write(as_csv(T, names))
+    matrices.write(T, names, output)

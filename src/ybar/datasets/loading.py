@@ -13,9 +13,10 @@ from sklearn.utils import Bunch
 from ..utils.checks import shown
 from ..utils.extras import require
 from ..utils.files import first_line, reading
+from ..utils.memory import byte_limit, check_size
 from ..utils.typing import AnyArray, IntArray
 from .download import fetch
-from .reading import check_size, listed, read_idx, read_npz_arrays, read_parquet
+from .reading import listed, read_idx, read_npz_arrays, read_parquet
 from .registry import REGISTRY, STEMS, Source, data_folder
 
 _TABLES = (".csv", ".parquet")
@@ -29,6 +30,7 @@ def load(
     test_size: float = 0.25,
     random_state: int | np.random.RandomState | None = 0,
     mirror: str | None = None,
+    max_bytes: int | None = None,
 ) -> Bunch:
     """Load a data set by its name, or a file or folder of the user by its path.
 
@@ -48,6 +50,9 @@ def load(
         The seed of that split.
     mirror : str, optional
         The base URL to download an image set from, instead of the official one.
+    max_bytes : int, optional
+        A file that unpacks to more bytes raises `ValueError` before it is unpacked. By default the
+        environment variable ``YBAR_MAX_BYTES``, or else an eighth of the memory.
 
     Returns
     -------
@@ -74,7 +79,7 @@ def load(
         )
     if isinstance(name, str) and name in REGISTRY:
         folder = data_folder(name) or fetch(name, mirror=mirror)
-        return _read_folder(folder, REGISTRY[name])
+        return _read_folder(folder, REGISTRY[name], max_bytes)
     if name == "digits":
         X, y = load_digits(return_X_y=True)
         return _split(name, X / 16.0, y, np.arange(10), test_size, random_state)
@@ -84,17 +89,17 @@ def load(
             f"name must be one of {['digits', *REGISTRY]} or a path that exists; got {str(name)!r}"
         )
     if path.is_dir():
-        return _read_folder(path)
+        return _read_folder(path, max_bytes=max_bytes)
     if suffix == ".npz":
         with reading(path):
-            arrays = read_npz_arrays(path, (_SPLIT_KEYS, ("X", "y")))
+            arrays = read_npz_arrays(path, (_SPLIT_KEYS, ("X", "y")), max_bytes)
         if len(arrays) == len(_SPLIT_KEYS):
             return _encode_parts(path, arrays.values())
         with reading(path):
             y, classes = _encode(arrays["y"], arrays["X"])
         return _split(name, arrays["X"], y, classes, test_size, random_state)
     if suffix in _TABLES:
-        return _split(name, *_read_table(path, target), test_size, random_state)
+        return _split(name, *_read_table(path, target, max_bytes), test_size, random_state)
     raise ValueError(
         "name must be a folder of idx files, an .npz, a .csv or a .parquet; "
         f"got {str(name)!r}. read_idx reads one idx file alone"
@@ -122,9 +127,10 @@ def _split(
     return Bunch(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, classes=classes)
 
 
-def _read_folder(folder: Path, source: Source | None = None) -> Bunch:
+def _read_folder(folder: Path, source: Source | None = None, max_bytes: int | None = None) -> Bunch:
     """Read the four idx files of a folder; `source` is the published set it holds."""
-    data = _encode_parts(folder, [read_idx(_find_idx(folder, stem)) for stem in STEMS])
+    files = [_find_idx(folder, stem) for stem in STEMS]
+    data = _encode_parts(folder, [read_idx(file, max_bytes=max_bytes) for file in files])
     data.X_train, data.X_test = (X.reshape(len(X), -1) for X in (data.X_train, data.X_test))
     if source is not None:  # every class occurs in a published set, so its labels are the indices
         data.classes = np.array(source.classes)
@@ -140,14 +146,16 @@ def _find_idx(folder: Path, stem: str) -> Path:
     )
 
 
-def _read_table(path: Path, target: str | None) -> tuple[Any, IntArray, AnyArray]:
+def _read_table(
+    path: Path, target: str | None, max_bytes: int | None
+) -> tuple[Any, IntArray, AnyArray]:
     pandas = require("pandas", "data", "datasets.load")
     with reading(path):
-        check_size(path.stat().st_size)
+        check_size(path.stat().st_size, byte_limit(max_bytes))
         if path.suffix.lower() == ".csv":
             frame = pandas.read_csv(path, low_memory=False)  # one type a column, however long
         else:
-            frame = read_parquet(path)
+            frame = read_parquet(path, max_bytes)
     if target not in frame.columns:
         raise ValueError(f"target must be a column of {path}: {listed(frame)}; got {target!r}")
     with reading(path):

@@ -16,20 +16,26 @@ import numpy.typing as npt
 
 from ..utils.extras import require
 from ..utils.files import reading
+from ..utils.memory import byte_limit, check_size
 from ..utils.typing import AnyArray
 
-MAX_BYTES = 4 * 2**30  # larger files, or files that declare to unpack to more, are not read
 _CHUNK = 2**20
 _MOST_LISTED = 20
+_FEWEST_ROWS, _MOST_ROWS = 4, 1024  # of a batch of a Parquet file
 
 
-def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
+def read_idx(
+    path: str | os.PathLike[str], *, max_bytes: int | None = None
+) -> npt.NDArray[np.uint8]:
     """Read an idx file of bytes, the format of MNIST, gzipped or not.
 
     Parameters
     ----------
     path : path
         An idx1 file (labels) or an idx3 file (images).
+    max_bytes : int, optional
+        A file that declares more bytes raises `ValueError`. By default the environment variable
+        ``YBAR_MAX_BYTES``, or else an eighth of the memory.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if gzipped else raw
         shape = _read_idx_shape(stream)
         declared = math.prod(shape)
-        check_size(declared)
+        check_size(declared, byte_limit(max_bytes))
         payload = _read_at_most(stream, declared + 1)
         if len(payload) < declared:
             raise ValueError(f"it is cut short: {len(payload)} of the {declared} bytes declared")
@@ -82,22 +88,18 @@ def _read_at_most(stream: IO[bytes], limit: int) -> bytearray:
     return payload
 
 
-def check_size(size: int) -> None:
-    """Raise `ValueError` for more bytes than are read."""
-    if size > MAX_BYTES:
-        raise ValueError(f"it is oversized: {size} bytes, the limit is {MAX_BYTES}")
-
-
 def read_npz_arrays(
-    path: Path, alternatives: Iterable[tuple[str, ...]] = ()
+    path: Path, alternatives: Iterable[tuple[str, ...]] = (), max_bytes: int | None = None
 ) -> dict[str, AnyArray]:
-    """Read the arrays of an npz file, each after a check of its declared size and type.
+    """Read the arrays of an npz file, after a check of their types and of their size in all.
 
     Parameters
     ----------
     path : Path
     alternatives : iterable of tuples of names, optional
         The first of these groups of arrays that the file has is read; without it all arrays are.
+    max_bytes : int, optional
+        The limit of `byte_limit`.
     """
     with zipfile.ZipFile(path) as archive:
         entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -106,17 +108,23 @@ def read_npz_arrays(
             needed = " or ".join(map(str, alternatives))
             raise ValueError(f"an .npz needs {needed}, not {listed(entries)}")
         keys = complete[0] if complete else entries
+        sizes = (_declared_size(archive, entries[key], key) for key in keys)
+        check_size(sum(sizes), byte_limit(max_bytes))
         return {key: _read_npy(archive, entries[key], key) for key in keys}
 
 
-def _read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -> AnyArray:
+def _declared_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -> int:
+    """Return the size of an array, as the archive or the array's own header declares it."""
     with archive.open(entry) as stream:
         version = np.lib.format.read_magic(stream)
         one, two = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
         shape, _, dtype = (one if version == (1, 0) else two)(stream)
     if dtype.hasobject:
         raise ValueError(f"{key} holds Python objects, and nothing is unpickled here")
-    check_size(max(entry.file_size, math.prod(shape) * dtype.itemsize))
+    return max(entry.file_size, math.prod(shape) * dtype.itemsize)
+
+
+def _read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -> AnyArray:
     with archive.open(entry) as stream:
         array: AnyArray = np.lib.format.read_array(stream, allow_pickle=False)
         if stream.read(1):  # reading to the end also has zipfile check the CRC
@@ -124,17 +132,25 @@ def _read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -> Any
     return array
 
 
-def read_parquet(path: Path) -> Any:
+def read_parquet(path: Path, max_bytes: int | None = None) -> Any:
     """Return a data frame, read in batches whose size is checked.
 
-    A long run of one value takes hardly any space in the file, so the file's size says little.
+    A long run of one value takes hardly any space in the file, so the file's size says little. No
+    value is larger than its column in a row group, which bounds the size of a batch.
     """
+    limit = byte_limit(max_bytes)
     file = require("pyarrow.parquet", "data", "datasets.load").ParquetFile(path)
-    check_size(8 * file.metadata.num_rows * file.metadata.num_columns)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    chunks = [[group.column(i) for i in range(group.num_columns)] for group in groups]
+    check_size(
+        sum(max(8 * c.num_values, c.total_uncompressed_size) for row in chunks for c in row), limit
+    )
+    largest_row = max((sum(c.total_uncompressed_size for c in row) for row in chunks), default=0)
+    n_rows = min(_MOST_ROWS, max(_FEWEST_ROWS, limit // max(1, largest_row)))
     size, batches = 0, []
-    for batch in file.iter_batches(batch_size=1024):
+    for batch in file.iter_batches(batch_size=n_rows):
         size += batch.nbytes
-        check_size(size)
+        check_size(size, limit)
         batches.append(batch)
     pyarrow = require("pyarrow", "data", "datasets.load")
     return pyarrow.Table.from_batches(batches, schema=file.schema_arrow).to_pandas()

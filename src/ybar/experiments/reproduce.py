@@ -66,6 +66,9 @@ def reproduce(
             f"--no-run needs a ledger that exists; {path} does not. Name it with --ledger"
         )
     facts = _facts(plan, selection, source, download=not dry_run) if run else {}
+    console = require("rich.console", "cli", "ybar reproduce").Console(stderr=True)
+    for warning in data.assumed_orders(plan, facts):
+        console.print(plain(f"note: {warning}"), markup=False, highlight=False, soft_wrap=True)
     every_job = jobs_of(plan, facts)
     jobs = selection.jobs(every_job) if run else []
     if dry_run:
@@ -74,7 +77,6 @@ def reproduce(
     outputs.check_folder(folder)
     for each in export:  # which may lie in the folder
         transfer.check_target(each)
-    console = require("rich.console", "cli", "ybar reproduce").Console(stderr=True)
     with Ledger(path, write=run or bool(merge)) as opened:
         for other in merge:
             merged = transfer.merge(opened, other)

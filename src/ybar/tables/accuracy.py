@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import metrics
 from ..utils.typing import BoolArray, FloatArray, IntArray
+from . import answers
 
 _N_STD_ERRORS = 2.0
 _WIDE_INTERVAL = 0.5
@@ -96,6 +97,8 @@ def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
     account : dict
         What ``ybar fit`` knew about the model: see `fitting.Selection.summary`.
     """
+    if "answers" in scores:
+        return answers.explain(scores)
     result, method, source = (
         scores["transition"],
         account["method"],

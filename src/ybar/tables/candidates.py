@@ -19,8 +19,9 @@ from ..utils.errors import InputError
 from ..utils.extras import MissingExtraError
 from ..utils.random import as_generator
 from ..utils.typing import BoolArray, FloatArray, IntArray
-from . import scoring
+from . import answers, scoring
 from .files import DataError
+from .labels import ComplementaryLabels
 from .model import TableClassifier
 from .training import TrainingTable
 
@@ -80,11 +81,20 @@ class CandidateResult:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def methods_to_try(method: str, n_rows: int) -> list[str]:
+def methods_to_try(method: str, table: TrainingTable) -> list[str]:
     """Return the methods that "auto", or the name of a single method, stands for."""
+    possible = METHODS if table.y_comp.asked is None else answers.METHODS
+    if method not in possible:
+        raise DataError(
+            f"--method must be one of {', '.join(possible)} to learn from answers (--asked); got "
+            f"{method!r}"
+        )
     if method != "auto":
         return [method]
-    return [name for name in AUTO if name != "knn" or n_rows <= _MOST_ROWS_OF_KNN]
+    n_rows = len(table.frame)
+    return [
+        name for name in AUTO if name in possible and (name != "knn" or n_rows <= _MOST_ROWS_OF_KNN)
+    ]
 
 
 def build(
@@ -153,7 +163,7 @@ def evaluate_all(
     After the deadline no candidate starts. A candidate that has started is finished, except that
     networks stop and keep their best epoch so far.
     """
-    y, mask = table.y_comp.as_y(), table.y_comp.mask[held_out]
+    y, labels = table.y_comp.as_y(), table.y_comp.subset(held_out)
     for method in methods:
         if deadline is not None and time.monotonic() > deadline:
             yield CandidateResult(method, failed="no time left")
@@ -166,7 +176,7 @@ def evaluate_all(
         except _FAILURES as error:
             result.failure, result.failed = error, _reason(error)
         else:
-            _score(result, model, table.frame.iloc[held_out], mask)
+            _score(result, model, table.frame.iloc[held_out], labels)
             if method == "boosting":
                 result.settings = model.pipeline_[-1].best_params_
         result.seconds = time.monotonic() - started
@@ -180,13 +190,20 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: BoolArray) -> None:
-    q = model.predict_complementary_proba(rows)
-    result.losses = scoring.label_losses(q, mask)
-    result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, mask)
-    result.predicted = scoring.predicted_indices(model, rows)
-    result.T, result.free_q = model.label_transition_, q if model.estimates_q else None
-    result.error, result.error_std_error = scoring.error_rate(result.predicted, result.T, mask)
+def _score(
+    result: CandidateResult, model: TableClassifier, rows: Any, labels: ComplementaryLabels
+) -> None:
+    result.predicted, result.T = scoring.predicted_indices(model, rows), model.label_transition_
+    if labels.asked is not None:
+        result.losses = scoring.answer_losses(model.predict_proba(rows), labels)
+    else:
+        q = model.predict_complementary_proba(rows)
+        result.losses = scoring.label_losses(q, labels.mask)
+        result.free_q = q if model.estimates_q else None
+        result.error, result.error_std_error = scoring.error_rate(
+            result.predicted, result.T, labels.mask
+        )
+    result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, labels.units)
 
 
 def fit_to_all(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from .files import DataError
+from .labels import is_missing_word, is_nested
 
 _MOST_CATEGORIES = 50
 _MOST_NAMED = 5
@@ -22,8 +24,18 @@ _TEXT_DIMENSIONS = 100
 _WORDS_OF_TEXT = 3  # a column of strings with at least this many words on average is text
 _SHARE_OF_AN_ID = 0.9  # a column of strings with a larger share of distinct values is an id
 _ROWS_INSPECTED = 10_000
-_MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "."})
-"""Words for a missing value in a column of numbers."""
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DAY = (
+    r"\d{4}[-/]\d\d?[-/]\d\d?|\d\d?/\d\d?/(?:\d\d){1,2}|\d\d?[.-]\d\d?[.-]\d{4}"
+    rf"|(?:\d\d?[ -])?{_MONTH}[ -](?:\d\d?,? )?\d{{4}}"
+)
+_TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[ap]m)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+_DATE = re.compile(rf"(?:{_DAY})(?:[T ,]+{_TIME})?|{_TIME}", re.IGNORECASE)
+_CELLS_AT_ONCE = 10_000_000
+_EMPTY = "it is empty"
+_CONSTANT = "all its values are the same"
+_INFINITE = "it has infinite numbers"
+_HOLDS_TIMES = "it holds dates or times; convert them to numbers first"
 
 
 class Columns(NamedTuple):
@@ -56,8 +68,14 @@ class Columns(NamedTuple):
 def classify(frame: Any, leave_out: Sequence[str]) -> Columns:
     """Return the columns of a table by kind, except those that are not features."""
     columns = Columns([], [], [], {})
-    for name in frame.columns:
-        if name not in leave_out:
+    not_features = frozenset(leave_out)
+    features = [name for name in frame.columns if name not in not_features]
+    numbers = [name for name, dtype in frame.dtypes.items() if _is_numeric(dtype)]
+    kinds = dict(zip(numbers, _kinds_of_numbers(frame[numbers]), strict=True))
+    for name in features:
+        if name in kinds:
+            _add_numbers(columns, name, kinds[name])
+        else:
             _add(columns, name, frame[name])
     if not columns.used:
         reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.left_out.items())
@@ -68,22 +86,57 @@ def classify(frame: Any, leave_out: Sequence[str]) -> Columns:
     return columns
 
 
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a column holds numbers of numpy, not those of an extension of pandas."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _kinds_of_numbers(frame: Any) -> list[str]:
+    """Return for each column of numbers why it is no feature, or "".
+
+    All columns at once: a method of pandas takes a millisecond for each of a million columns.
+    """
+    kinds: list[str] = []
+    at_once = max(1, _CELLS_AT_ONCE // max(1, len(frame)))
+    for start in range(0, frame.shape[1], at_once):
+        part = frame.iloc[:, start : start + at_once]
+        values = part.to_numpy(dtype=np.float64, na_value=np.nan)
+        low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+        infinite = np.isinf(low) | np.isinf(high)
+        reasons = [_INFINITE, _EMPTY, _CONSTANT]
+        kinds += np.select([infinite, np.isnan(low), low == high], reasons, "").tolist()
+    return kinds
+
+
+def _add_numbers(columns: Columns, name: str, kind: str) -> None:
+    if kind == _INFINITE:
+        raise _infinite(name, "Correct them, or add --leave-out")
+    if kind:
+        columns.left_out[name] = kind
+    else:
+        columns.numbers.append(name)
+
+
 def _add(columns: Columns, name: str, column: Any) -> None:
+    if any(is_nested(value) for value in column.head(_ROWS_INSPECTED)):
+        columns.left_out[name] = "its cells hold lists or records; write a column for each part"
+        return
     column = _as_numbers_with_gaps(column)
     values = column.dropna()
     if not len(values):
-        columns.left_out[name] = "it is empty"
+        columns.left_out[name] = _EMPTY
     elif values.nunique() == 1:
-        columns.left_out[name] = "all its values are the same"
+        columns.left_out[name] = _CONSTANT
     elif column.dtype.kind in "biuf":
-        _check_finite(values, name, "Correct them, or add --leave-out")
-        columns.numbers.append(name)
+        _add_numbers(columns, name, *_kinds_of_numbers(column.to_frame()))
     elif column.dtype.kind in "mM":
-        columns.left_out[name] = "it holds times; convert them to numbers first"
+        columns.left_out[name] = _HOLDS_TIMES
     else:
         some = values.head(_ROWS_INSPECTED).astype(str)
         words = some.str.split().str.len().mean()
-        if words >= _WORDS_OF_TEXT:
+        if _are_dates(some.unique()):
+            columns.left_out[name] = _HOLDS_TIMES
+        elif words >= _WORDS_OF_TEXT:
             columns.texts.append(name)
         elif some.nunique() > _MOST_CATEGORIES and some.nunique() > _SHARE_OF_AN_ID * len(some):
             columns.left_out[name] = "almost all its values differ, as in an id"
@@ -91,24 +144,25 @@ def _add(columns: Columns, name: str, column: Any) -> None:
             columns.categories.append(name)
 
 
+def _are_dates(values: Iterable[str]) -> bool:
+    words = [value for value in values if not is_missing_word(value)]
+    return bool(words) and all(_DATE.fullmatch(word.strip()) for word in words)
+
+
 def _as_numbers_with_gaps(column: Any) -> Any:
     """Return a column of strings that are numbers or words such as "NA" as numbers."""
     if column.dtype.kind in "biufmM":
         return column
     names = column.dropna().unique()
-    words = [name for name in names if _is_missing(name) or not _is_number(name)]
-    if not words or len(words) == len(names) or not all(_is_missing(word) for word in words):
+    words = [name for name in names if is_missing_word(name) or not _is_number(name)]
+    if not words or len(words) == len(names) or not all(is_missing_word(word) for word in words):
         return column
     return _without_words(column).astype("float64")
 
 
 def _without_words(column: Any) -> Any:
     """Return a column in which words such as "NA" are missing values."""
-    return column.where(~column.isin([v for v in column.dropna().unique() if _is_missing(v)]))
-
-
-def _is_missing(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().lower() in _MISSING
+    return column.where(~column.isin([v for v in column.dropna().unique() if is_missing_word(v)]))
 
 
 def transformer(columns: Columns, kind: str, frame: Any) -> ColumnTransformer:
@@ -171,24 +225,26 @@ def as_features(frame: Any, columns: Columns) -> Any:
             f"missing. The data has {', '.join(map(str, list(frame.columns)[:20]))}"
         )
     converted: dict[str, Any] = {}
-    for name in columns.used:
+    types = dict(frame.dtypes.items())
+    for name in columns.numbers:
+        if types[name].kind not in "biuf":
+            converted[name] = _numbers(frame[name], name)
+    for name in [*columns.categories, *columns.texts]:
         column = frame[name]
-        if name in columns.numbers:
-            if column.dtype.kind not in "biuf":
-                converted[name] = column = _numbers(column, name)
-            if column.dtype.kind == "f":
-                _check_finite(column, name, "Correct them, or leave the cells empty")
-        else:
-            as_text = column.astype(object).where(column.notna(), None)
-            converted[name] = as_text.map(lambda value: "" if value is None else _name(value))
-            if name in columns.categories:
-                converted[name] = converted[name].where(column.notna(), "(missing)")
-    return frame[columns.used].assign(**converted)
+        as_text = column.astype(object).where(column.notna(), None)
+        converted[name] = as_text.map(lambda value: "" if value is None else _name(value))
+        if name in columns.categories:
+            converted[name] = converted[name].where(column.notna(), "(missing)")
+    features = frame[columns.used].assign(**converted)
+    kinds = _kinds_of_numbers(features[columns.numbers])
+    if _INFINITE in kinds:
+        name = columns.numbers[kinds.index(_INFINITE)]
+        raise _infinite(name, "Correct them, or leave the cells empty")
+    return features
 
 
-def _check_finite(column: Any, name: str, remedy: str) -> None:
-    if np.isinf(column.to_numpy(dtype=float)).any():
-        raise DataError(f"column {name!r} must hold finite numbers; it has infinite ones. {remedy}")
+def _infinite(name: str, remedy: str) -> DataError:
+    return DataError(f"column {name!r} must hold finite numbers; it has infinite ones. {remedy}")
 
 
 def _name(value: Any) -> str:

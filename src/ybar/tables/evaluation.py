@@ -51,10 +51,10 @@ def evaluate(
 
 def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
     check_columns(frame, [column], "--true")
-    true = np.array([name or "" for name in as_names(frame[column])])
+    classes = [str(name) for name in model.classes_]
+    true = np.array([name or "" for name in as_names(frame[column], classes)])
     rows = np.flatnonzero(true != "")
     true = true[rows]
-    classes = [str(name) for name in model.classes_]
     unknown = sorted(set(true) - set(classes))
     if unknown:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Read a user's data from a file, a folder of images or standard input; write files."""
+"""Read a user's data from a file, a folder of images or standard input."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import lzma
+import os
 import sys
 import warnings
 from collections import Counter
@@ -20,7 +21,8 @@ import numpy as np
 from ..datasets.reading import read_npz_arrays, read_parquet
 from ..utils.errors import InputError, input_errors
 from ..utils.extras import require
-from ..utils.files import reading, target_file, whole_file
+from ..utils.files import reading
+from ..utils.memory import VARIABLE, byte_limit
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -28,8 +30,11 @@ ROWS_AT_ONCE = 100_000
 IMAGE_SIZE = 28
 
 _MOST_IMAGE_PIXELS = 50_000_000
-_SNIFFED = 64 * 1024
+_SNIFFED = 4 * 2**20
+_MOST_COLUMNS = 200_000
+_BYTES_PER_CHARACTER = 4  # of memory, while a table of text is read
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMPRESSED = tuple(_OPENERS)
 
 
 class DataError(InputError):
@@ -42,6 +47,7 @@ def read(
     delimiter: str | None = None,
     image_size: int = IMAGE_SIZE,
     as_text: Iterable[str] | None = (),
+    max_bytes: int | None = None,
 ) -> Any:
     """Return the rows of a source as a data frame.
 
@@ -60,9 +66,18 @@ def read(
     as_text : iterable of str, optional
         Columns of a delimited file that are kept as they are written, so that 007 does not become
         7. None means all columns.
+    max_bytes : int, optional
+        The bytes of memory that a file may take when it is unpacked; see `memory.byte_limit`.
     """
     return next(
-        chunks(source, delimiter=delimiter, image_size=image_size, as_text=as_text, rows=None)
+        chunks(
+            source,
+            delimiter=delimiter,
+            image_size=image_size,
+            as_text=as_text,
+            rows=None,
+            max_bytes=max_bytes,
+        )
     )
 
 
@@ -73,26 +88,33 @@ def chunks(
     image_size: int = IMAGE_SIZE,
     as_text: Iterable[str] | None = (),
     rows: int | None = ROWS_AT_ONCE,
+    max_bytes: int | None = None,
 ) -> Iterator[Any]:
-    """Yield the rows of a source in parts, if its format allows it; see `read`."""
+    """Yield the rows of a source in parts, if its format allows it; see `read`.
+
+    `max_bytes` holds for each part.
+    """
     path = Path(source)
+    with input_errors():
+        limit = byte_limit(max_bytes)
     if source != "-" and not path.exists():
         raise DataError(f"{source} does not exist. Check the path")
     if source != "-" and path.is_dir():
-        yield _read_images(path, image_size)
+        yield _read_images(path, image_size, limit)
         return
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise DataError(f"--delimiter must be one character, or tab; got {delimiter!r}")
     if source == "-" or suffix in DELIMITED:
-        yield from _read_delimited(source, delimiter or _default_delimiter(suffix), rows, as_text)
+        delimiter = delimiter or default_delimiter(suffix)
+        yield from _read_delimited(source, delimiter, limit, rows, as_text)
     elif suffix == ".parquet":
         with reading(source, DataError):
-            frame = read_parquet(path)
+            frame = read_parquet(path, limit)
         yield _checked(frame, source)
     elif suffix == ".npz":
-        yield _read_npz(path)
+        yield _read_npz(path, limit)
     else:
         raise DataError(
             f"{source} must be a .csv, .tsv, .txt, .parquet or .npz file, or a folder of images; "
@@ -100,27 +122,38 @@ def chunks(
         )
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """Return the ending of a file's name without that of a compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _OPENERS:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
 
-def _default_delimiter(suffix: str) -> str:
+def default_delimiter(suffix: str) -> str:
+    """Return the delimiter of a file whose name ends in this."""
     return "\t" if suffix == ".tsv" else ","
 
 
 def _read_delimited(
-    source: str, delimiter: str, rows: int | None, as_text: Iterable[str] | None = ()
+    source: str,
+    delimiter: str,
+    limit: int,
+    rows: int | None,
+    as_text: Iterable[str] | None = (),
 ) -> Iterator[Any]:
     pandas = require("pandas", "data", "reading a table")
     name = "standard input" if source == "-" else source
-    with _open(source) as file:
+    limit //= _BYTES_PER_CHARACTER
+    if rows is None:
+        _check_unpacked(source, limit)
+    with open_bytes(source) as raw:
+        stream = CheckedText(raw, name, limit)
+        file = io.BufferedReader(stream, max(1, min(_SNIFFED, limit // 8)))
         with reading(name, DataError):
-            start = file.peek(_SNIFFED)
+            start = file.peek()
         _check_start(start, name, delimiter)
-        # Classes named NA or None are classes; only an empty cell is missing.
+        # Words such as NA may be categories; `columns` and `labels` know where they are missing.
         settings: dict[str, Any] = {
             "sep": delimiter,
             "keep_default_na": False,
@@ -134,7 +167,10 @@ def _read_delimited(
         def parse(read: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             with reading(name, DataError), warnings.catch_warnings():
                 warnings.simplefilter("error", pandas.errors.ParserWarning)
-                return read(*args, **kwargs)
+                try:
+                    return read(*args, **kwargs)
+                finally:
+                    stream.check()  # the parser hides why the stream ended
 
         table = parse(pandas.read_csv, file, chunksize=rows, low_memory=False, **settings)
         if rows is None:
@@ -143,24 +179,80 @@ def _read_delimited(
         with table:
             while (frame := parse(next, table, None)) is not None:
                 yield _checked(frame, name)
+                stream.held = 0
+
+
+class CheckedText(io.RawIOBase):
+    """A stream of text that ends with an error at a null byte, or after too many bytes.
+
+    Attributes
+    ----------
+    held : int
+        The bytes that were read since it was last set to 0.
+    """
+
+    def __init__(self, raw: Any, name: str, limit: int) -> None:
+        super().__init__()
+        self.raw, self.name, self.limit = raw, name, limit
+        self.held = 0
+        self.error: DataError | None = None
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer and return their number."""
+        self.check()
+        content = self.raw.read(len(buffer))
+        self.held += len(content)
+        if b"\0" in content:
+            self.error = DataError(
+                f"{self.name} must be a text file; it contains null bytes. Check its type"
+            )
+        elif self.held > self.limit:
+            self.error = _too_large(self.name, self.limit)
+        self.check()
+        buffer[: len(content)] = content
+        return len(content)
+
+    def check(self) -> None:
+        """Raise the error of the stream, if there was one."""
+        if self.error is not None:
+            raise self.error
+
+
+def _too_large(name: str, limit: int) -> DataError:
+    return DataError(
+        f"{name} must hold at most {limit:,} bytes of text at once; it holds more, which would "
+        "need too much memory. Split it, or set the environment variable "
+        f"{VARIABLE} to more than {_BYTES_PER_CHARACTER * limit:,}"
+    )
+
+
+def _check_unpacked(source: str, limit: int) -> None:
+    """Raise an error for a compressed file of too much text, before any of it is kept."""
+    if Path(source).suffix.lower() not in _OPENERS:
+        return
+    size = 0
+    with open_bytes(source) as file, reading(source, DataError):
+        while block := file.read(2**20):
+            size += len(block)
+            if size > limit:
+                raise _too_large(source, limit)
 
 
 @contextlib.contextmanager
-def _open(source: str) -> Iterator[Any]:
-    """Open a file, compressed or not, or standard input, so that its start can be inspected."""
+def open_bytes(source: str) -> Iterator[Any]:
+    """Open a file, compressed or not, or standard input, for bytes."""
     if source == "-":
-        standard_input: Any = sys.stdin.buffer
-        file = io.BufferedReader(standard_input, _SNIFFED)
-        try:
-            yield file
-        finally:
-            file.detach()  # keeps standard input open
+        yield sys.stdin.buffer
         return
     opener: Any = _OPENERS.get(Path(source).suffix.lower(), open)
     with contextlib.ExitStack() as stack:
         with reading(source, DataError):
-            raw = stack.enter_context(opener(source, "rb"))
-        yield stack.enter_context(io.BufferedReader(raw, _SNIFFED))
+            file = stack.enter_context(opener(source, "rb"))
+        yield file
 
 
 def _check_start(start: bytes, name: str, delimiter: str) -> None:
@@ -173,6 +265,11 @@ def _check_start(start: bytes, name: str, delimiter: str) -> None:
     first = lines[0]
     with reading(name, DataError):
         names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
+    if len(names) > _MOST_COLUMNS:
+        raise DataError(
+            f"{name} must have at most {_MOST_COLUMNS:,} columns; got {len(names):,} or more. Save "
+            "numbers as a matrix in an .npz file, which may have more"
+        )
     if not first.endswith(("\n", "\r")):
         names = names[:-1]  # the last name may be incomplete
     _check_unique([each for each in names if each], name)  # pandas would number them
@@ -199,11 +296,11 @@ def _checked(frame: Any, source: str) -> Any:
     return frame
 
 
-def _read_npz(path: Path) -> Any:
+def _read_npz(path: Path, limit: int) -> Any:
     """Return the arrays of an npz file side by side, with one column per column of a matrix."""
     pandas = require("pandas", "data", "reading a table")
     with reading(str(path), DataError):
-        arrays = read_npz_arrays(path)
+        arrays = read_npz_arrays(path, max_bytes=limit)
     arrays = {name: array for name, array in arrays.items() if array.ndim}
     if len({len(array) for array in arrays.values()}) != 1:
         lengths = ", ".join(f"{name}: {len(array)}" for name, array in arrays.items())
@@ -220,7 +317,7 @@ def _read_npz(path: Path) -> Any:
     return _checked(pandas.concat(parts, axis=1), str(path))
 
 
-def _read_images(folder: Path, size: int) -> Any:
+def _read_images(folder: Path, size: int, limit: int) -> Any:
     pandas = require("pandas", "data", "reading a table")
     image = require("PIL.Image", "data", "reading images")
     files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in IMAGES and p.is_file())
@@ -233,15 +330,20 @@ def _read_images(folder: Path, size: int) -> Any:
                 raise DataError(f"{file} must have at most {_MOST_IMAGE_PIXELS:,} pixels")
             pixels[i] = np.asarray(opened.convert("L").resize((size, size))).ravel()
     frame = pandas.DataFrame(pixels, columns=[f"pixel{i}" for i in range(size * size)])
-    frame.insert(0, "file", [file.relative_to(folder).as_posix() for file in files])
-    frame.insert(1, "folder", [file.parent.name for file in files])
+    frame.insert(0, "file", [_as_text(file.relative_to(folder).as_posix()) for file in files])
+    frame.insert(1, "folder", [_as_text(file.parent.name) for file in files])
     table = folder / "labels.csv"
-    return _join_labels(frame, table) if table.exists() else frame
+    return _join_labels(frame, table, limit) if table.exists() else frame
 
 
-def _join_labels(frame: Any, table: Path) -> Any:
+def _as_text(name: str) -> str:
+    r"""Return a file's name as text that can be written, with \xff for a byte that is no UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _join_labels(frame: Any, table: Path, limit: int) -> Any:
     """Return the images with the columns of ``labels.csv``, joined by the column ``file``."""
-    labels = next(_read_delimited(str(table), ",", None, None))
+    labels = next(_read_delimited(str(table), ",", limit, None, None))
     if "file" not in labels:
         raise DataError(f"{table} must have a column 'file'; it has {list(labels.columns)}")
     unknown = sorted(set(labels["file"]) - set(frame["file"]))
@@ -249,26 +351,3 @@ def _join_labels(frame: Any, table: Path) -> Any:
         raise DataError(f"{table} must name images in its folder; got {unknown[0]!r}")
     replaced = sorted(set(labels.columns) & set(frame.columns) - {"file"})
     return frame.drop(columns=replaced).merge(labels, on="file", how="left")
-
-
-def output_file(path: str | Path, option: str) -> Path:
-    """Return the path of a file to write, or raise an error that names the option."""
-    with input_errors():
-        return target_file(path, option)
-
-
-@contextlib.contextmanager
-def output(target: str) -> Iterator[io.TextIOBase]:
-    """Open the file of ``--output``, which is written completely or not at all.
-
-    ``-`` is standard output.
-    """
-    if target == "-":
-        yield sys.stdout  # type: ignore[misc]
-        sys.stdout.flush()
-        return
-    with whole_file(output_file(target, "--output")) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        yield text
-        text.flush()
-        text.detach()

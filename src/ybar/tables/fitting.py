@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from .. import metrics, transition
+from ..utils.distances import pairwise
 from ..utils.errors import FailureError, UnexplainedFailureError
-from ..utils.typing import BoolArray, FloatArray
-from . import accuracy, candidates, scoring
+from ..utils.typing import FloatArray
+from . import accuracy, answers, candidates, scoring
 from .candidates import CandidateResult
+from .labels import ComplementaryLabels
 from .model import TableClassifier
 from .training import TrainingTable
 
@@ -70,7 +72,7 @@ class Selection:
             "rows": len(table.frame),
             "rows_of_the_compared_models": self.n_training,
             "held_out_rows": self.n_held_out,
-            "labels": int(table.y_comp.mask.sum()),
+            "labels": int(table.y_comp.units.sum()),
             "classes": table.y_comp.classes,
             "labels_per_class": table.y_comp.mask.sum(axis=0).tolist(),
             "columns": {name: list(v) for name, v in table.columns._asdict().items()},
@@ -168,10 +170,12 @@ def fit(
         raise UnexplainedFailureError(message) from failures[0]
     fitted.sort(key=_scel)
     best = fitted[0]
-    mask = table.y_comp.mask[held_out]
-    accuracies = _accuracies(fitted, mask, table.y_comp.classes)
-    constant = scoring.constant_losses(table.y_comp.mask[training], mask)
-    gain, gain_std_error = scoring.mean_and_std_error(constant - np.asarray(best.losses), mask)
+    labels = table.y_comp.subset(held_out)
+    accuracies = _accuracies(fitted, labels)
+    constant = scoring.constant(table.y_comp.subset(training), labels)
+    gain, gain_std_error = scoring.mean_and_std_error(
+        constant - np.asarray(best.losses), labels.units
+    )
     if deadline is not None:
         deadline = max(deadline, time.monotonic() + best.seconds)
     model = candidates.fit_to_all(best, table, build, deadline)
@@ -196,13 +200,19 @@ def _scel(result: CandidateResult) -> float:
 
 
 def _accuracies(
-    fitted: Sequence[CandidateResult], mask: BoolArray, classes: Sequence[str]
+    fitted: Sequence[CandidateResult], labels: ComplementaryLabels
 ) -> dict[str, dict[str, Any]]:
     """Return the accuracy of each candidate, none under a T that the held-out labels refute.
 
     The candidates are in the order of SCEL. A T is checked once, with the predictions of the best
     candidate that assumes it and with the best q that was learned without T.
     """
+    if labels.asked is not None:
+        return {
+            result.method: answers.summary(np.asarray(result.predicted), labels)
+            for result in fitted
+        }
+    mask, classes = labels.mask, labels.classes
     labelled = mask.any(axis=1)
     free = [result.free_q[labelled] for result in fitted if result.free_q is not None]
     free_q, n_free = (free[0], len(free)) if free else (None, 1)
@@ -237,6 +247,8 @@ def explain(selection: Selection) -> list[str]:
         lines.append(f"{UNINFORMATIVE} {remedy}")
     summary = selection.summary()
     lines += accuracy.explain(summary, summary)
+    if table.y_comp.asked is not None:
+        return lines
     lines += _explain_similar_rows(table.T, table.y_comp.classes)
     absent = (table.T.sum(axis=0) > 0) & ~table.y_comp.mask.any(axis=0)
     for name in table.y_comp.names[absent]:
@@ -250,6 +262,8 @@ def explain(selection: Selection) -> list[str]:
 
 def _explain_classes(table: TrainingTable) -> str:
     """Return the classes with their number of complementary labels."""
+    if table.y_comp.asked is not None:
+        return answers.explain_classes(table.y_comp, table.y_comp.asked, _MOST_CLASSES)
     counts = table.y_comp.mask.sum(axis=0).tolist()
     pairs = [f"{name} {count}" for name, count in zip(table.y_comp.classes, counts, strict=True)]
     more = len(pairs) - _MOST_CLASSES
@@ -258,7 +272,7 @@ def _explain_classes(table: TrainingTable) -> str:
 
 
 def _explain_similar_rows(T: FloatArray, classes: Sequence[str]) -> list[str]:
-    distances = np.abs(T[:, None] - T[None]).sum(axis=2)
+    distances = pairwise(T, T, "l1")
     np.fill_diagonal(distances, np.inf)
     a, b = np.unravel_index(int(np.argmin(distances)), distances.shape)
     if distances[a, b] > _SIMILAR_ROWS:

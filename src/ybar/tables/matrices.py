@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import transition
-from ..transition.reading import WORDS, Matrix, read_matrix
+from ..transition.reading import WORDS, Matrix, as_csv, read_matrix
 from ..utils.checks import shown
 from ..utils.errors import input_errors
 from ..utils.typing import FloatArray
 from .files import DataError
 from .labels import NAME_CLASSES, ComplementaryLabels, as_names, check_columns, listed
+from .writing import text_output
 
 ESTIMATE = "estimate:"
 
@@ -46,22 +47,13 @@ def names_of(matrix: Matrix) -> list[str]:
     return matrix.classes or [str(i) for i in range(len(matrix.T))]
 
 
-def assumed_order(name: str, classes: Sequence[str], order: str) -> str:
-    """Return the warning that a matrix has no class names, with the order that is assumed."""
-    more = ", ..." if len(classes) > 20 else ""
-    return (
-        f"{name} has no class names. Its rows and columns are read in {order}: {listed(classes)}"
-        f"{more}. Add the names as its first row and first column"
-    )
-
-
 def estimate(
     frame: Any, column: str, y_comp: ComplementaryLabels, option: str
 ) -> tuple[FloatArray, str]:
     """Return T from the rows that have a true label in a column, and a text that says so."""
     check_columns(frame, [column], option)
-    true = as_names(frame[column])
     index = {name: i for i, name in enumerate(y_comp.classes)}
+    true = as_names(frame[column], index)
     rows = [row for row, name in enumerate(true) if name and y_comp.mask[row].any()]
     unknown = [true[row] for row in rows if true[row] not in index]
     if unknown:
@@ -84,6 +76,12 @@ def estimate(
     if absent:
         source += f"; no row has the true label {' or '.join(absent[:5])}, so its row is a guess"
     return T, source
+
+
+def write(T: FloatArray, classes: Sequence[str], target: str, option: str = "--output") -> None:
+    """Write a matrix as CSV, with the names of its classes around it."""
+    with text_output(target, [".csv"], " for a transition matrix", option) as out:
+        out.write(as_csv(T, list(classes)))
 
 
 def summary(matrix: Matrix) -> dict[str, Any]:

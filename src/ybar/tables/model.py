@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
+from ..labels import Evidence
 from ..utils.errors import input_errors
 from ..utils.typing import AnyArray, FloatArray
 from . import files
@@ -44,8 +45,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classifier = classifier
         self.kind = kind
 
-    def fit(self, frame: Any, y: AnyArray, columns: Columns) -> Self:
-        """Fit to the complementary labels of the rows of a table."""
+    def fit(self, frame: Any, y: AnyArray | Evidence, columns: Columns) -> Self:
+        """Fit to the complementary labels, or other evidence, of the rows of a table."""
         features = as_features(frame, columns)
         with input_errors():  # such as a column of texts without a word
             numbers = transformer(columns, self.kind, frame)

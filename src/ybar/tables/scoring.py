@@ -1,4 +1,4 @@
-"""Scores of predictions for rows with one or more complementary labels per row."""
+"""Scores of predictions for rows with complementary labels, or with yes-or-no answers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,22 @@ from typing import Any
 import numpy as np
 
 from .. import metrics, transition
+from ..labels import Evidence
 from ..metrics import likelihood, losses
 from ..utils.typing import BoolArray, FloatArray, IntArray
+from .labels import ComplementaryLabels
+
+_EM_STEPS = 200
+
+
+def answer_losses(p: FloatArray, y: ComplementaryLabels) -> FloatArray:
+    """Return -log of the probability of the classes that the answer of each row leaves possible.
+
+    With n answers, a probability of 0 counts as 1/(n+1).
+    """
+    answered = y.mask.any(axis=1)
+    possible = np.where(y.mask[answered], 0.0, p[answered]).sum(axis=1)
+    return likelihood.log_losses(np.minimum(possible, 1.0), 1 / (int(answered.sum()) + 1))
 
 
 def label_losses(q: FloatArray, mask: BoolArray) -> FloatArray:
@@ -17,8 +31,22 @@ def label_losses(q: FloatArray, mask: BoolArray) -> FloatArray:
 
 
 def mean_and_std_error(values: FloatArray, mask: BoolArray) -> tuple[float, float]:
-    """Return the mean of one value per label of a mask, and its standard error over rows."""
+    """Return the mean of one value per entry of a mask, and its standard error over rows."""
     return losses.mean_and_error(values, np.nonzero(mask)[0], len(mask), None)
+
+
+def constant(training: ComplementaryLabels, held_out: ComplementaryLabels) -> FloatArray:
+    """Return the losses of the best constant guess for the training rows."""
+    if training.asked is None:
+        return constant_losses(training.mask, held_out.mask)
+    evidence = Evidence.excluded(training.mask)
+    table, count = np.exp(evidence.log_table), np.bincount(evidence.codes)
+    p = np.full(table.shape[1], 1 / table.shape[1])
+    for _ in range(_EM_STEPS):
+        joint = table * p
+        p = count @ (joint / joint.sum(axis=1, keepdims=True)) / count.sum()
+    p = (p * len(evidence) + 1 / len(p)) / (len(evidence) + 1)
+    return answer_losses(np.broadcast_to(p, held_out.mask.shape), held_out)
 
 
 def constant_losses(training: BoolArray, held_out: BoolArray) -> FloatArray:

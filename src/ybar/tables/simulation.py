@@ -8,13 +8,12 @@ import numpy as np
 
 from .. import labels as complementary
 from ..transition import with_uniform_noise
-from ..transition.reading import WORDS, read_matrix
+from ..transition.reading import WORDS, assumed_order, read_matrix
 from ..utils.checks import shown
 from ..utils.random import as_generator
 from ..utils.typing import FloatArray
 from .files import DataError
-from .labels import as_names, check_columns, check_separator, natural_order
-from .matrices import assumed_order
+from .labels import as_names, check_columns, check_separator, explain_similar, natural_order
 
 
 class Simulated(NamedTuple):
@@ -26,8 +25,8 @@ class Simulated(NamedTuple):
     n_labels: int
     wrong: float
     """The fraction of the labels that are the true class."""
-    T_note: str | None
-    """A warning about T, for the user."""
+    notes: list[str]
+    """Remarks on T and on the classes, for the user."""
 
 
 def simulate(
@@ -64,9 +63,9 @@ def simulate(
         )
     rng = as_generator(seed)
     T, names = read_matrix(transition, classes, random_state=rng, name="--transition")
-    note = None
+    notes = explain_similar(classes)
     if names is None and transition not in WORDS:
-        note = assumed_order(transition, classes, "sorted order")
+        notes.append(assumed_order(transition, classes, "sorted order"))
     index = {name: i for i, name in enumerate(classes)}
     y = np.array([index[name] for name in true])
     noisy_T = with_uniform_noise(T, noise)
@@ -80,7 +79,7 @@ def simulate(
         T,
         int(drawn.size),
         float(np.mean(drawn == y[:, None])),
-        note,
+        notes,
     )
 
 
@@ -89,6 +88,7 @@ def _true_classes(column: Any, target: str) -> list[str]:
     n_missing = sum(name is None for name in names)
     if n_missing:
         raise DataError(
-            f"{target} must have a class in every row; {n_missing} of {len(names)} cells are empty"
+            f"{target} must have a class in every row; {n_missing} of {len(names)} cells are empty "
+            "or hold a word such as NA. Fill them in, or remove these rows"
         )
     return [str(name) for name in names]

@@ -25,6 +25,8 @@ from .counting import ANNOTATORS, annotated_classes, annotators
 
 WORDS = ("uniform", "weak", "strong")
 
+_MOST_LISTED = 20
+
 
 class MatrixError(InputError):
     """The source holds no transition matrix of these classes; the message says what is wrong."""
@@ -138,7 +140,16 @@ def _in_order(matrix: Matrix, classes: int | Sequence[Any], name: str) -> Matrix
 
 
 def _listed(classes: Sequence[Any]) -> str:
-    return ", ".join(map(str, classes[:20]))
+    return ", ".join(map(str, classes[:_MOST_LISTED]))
+
+
+def assumed_order(name: str, classes: Sequence[Any], order: str) -> str:
+    """Return the warning that a matrix has no class names, with the order that is assumed."""
+    more = ", ..." if len(classes) > _MOST_LISTED else ""
+    return (
+        f"{name} has no class names. Its rows and columns are read in {order}: {_listed(classes)}"
+        f"{more}. Add the names as its first row and first column"
+    )
 
 
 def _read_path(path: Path, name: str | None, words: Sequence[str], also: str) -> Matrix:

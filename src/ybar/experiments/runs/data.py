@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from ... import datasets
-from ...transition.reading import Matrix, read_matrix
+from ...transition.reading import Matrix, assumed_order, read_matrix
 from ...utils.errors import InputError
 from ...utils.typing import FloatArray
 from ..plan.model import Dataset, Facts, Neighbors, Part, Plan, Setting
@@ -92,6 +92,24 @@ def matrix_of(
     source = T if isinstance(T, str) else Matrix(np.asarray(T), names)
     name = f"transition of setting {setting.name!r}"
     return read_matrix(source, list(classes), random_state=rng, name=name).T
+
+
+def assumed_orders(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[str]:
+    """Return a warning for each matrix without class names, with the order that is assumed."""
+    return list(
+        dict.fromkeys(
+            assumed_order(
+                f"transition of setting {setting.name!r}",
+                facts[dataset].classes,
+                f"the order of the classes of dataset {dataset.name!r}",
+            )
+            for part in plan.parts
+            for dataset in part.datasets
+            for setting in part.settings
+            if dataset in facts and setting.classes is None
+            if not isinstance(setting.transition, str)
+        )
+    )
 
 
 def check(plan: Plan, facts: Mapping[Dataset, Facts]) -> None:
