@@ -22,7 +22,7 @@ from ybar.experiments.plan.jobs import trainings
 from ybar.experiments.plan.model import Plan
 from ybar.experiments.results import published
 from ybar.experiments.runs import transfer
-from ybar.experiments.runs.ledger import Entry
+from ybar.experiments.runs.entry import Entry
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 CLOSE = 0.5  # points

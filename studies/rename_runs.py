@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ybar.experiments.plan.jobs import hash_of
+from ybar.experiments.runs.ledger import Ledger
 from ybar.utils.files import write_whole
 
 # By the old reference: the new one, and the sha256 of the file that is version 1.
@@ -73,6 +74,7 @@ def rename_export(file: Path) -> int:
 def rename_ledger(file: Path) -> int:
     """Rewrite an SQLite ledger in one transaction and return how many runs were renamed."""
     n_renamed = 0
+    Ledger(file).close()  # adds a table of checksums, where it has none
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         for old, text in connection.execute("SELECT hash, config FROM run").fetchall():
             config = renamed(json.loads(text))
@@ -82,6 +84,7 @@ def rename_ledger(file: Path) -> int:
                     "UPDATE run SET hash = ?, config = ? WHERE hash = ?",
                     (name, json.dumps(config, sort_keys=True), old),
                 )
+                connection.execute("DELETE FROM checksum WHERE hash = ?", (old,))
                 n_renamed += 1
     return n_renamed
 

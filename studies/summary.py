@@ -22,6 +22,7 @@ from ybar.experiments.runs import transfer
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
 (CHOICES,) = ROOT.glob("*/choices/choices.toml")
+WIDE = 5  # points
 NAMES = {
     "same network": "our recipe, with the paper's network",
     "KNN": "nearest neighbours, likelihood decoder",
@@ -57,14 +58,30 @@ def cells_of_the_paper() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def agreement(name: str, cells: list[dict[str, str]]) -> tuple[str, str, str]:
-    """Return a row of the summary: how many cells were run, and how many agree."""
+def agreement(name: str, cells: list[dict[str, str]]) -> tuple[str, ...]:
+    """Return a row of the summary: how many cells were run, and how many agree by each criterion.
+
+    Cells that repeat a row of another table are left out.
+    """
+    cells = [cell for cell in cells if cell["repeats"] == "false"]
     run = [cell for cell in cells if cell["n"] != "0"]
-    agree = sum(cell["differs"] == "false" for cell in run)
     trials = sorted({int(cell["n"]) for cell in run})
-    span = str(trials[0]) if len(trials) == 1 else f"{trials[0]}-{trials[-1]}"
-    result = f"{agree} agree, {agree / len(run):.0%} ({span} of {cells[0]['of']} trials)"
-    return name, f"{len(run)} of {len(cells)} cells", result
+    span = "–".join(str(n) for n in dict.fromkeys((trials[0], trials[-1])))
+    tested = [cell["beyond_errors"] for cell in run if cell["beyond_errors"]]
+    wide = sum(1 + 2 * float(cell["paper_std"]) > WIDE for cell in run)
+    return (
+        name,
+        f"{len(run)} of {len(cells)}",
+        f"{span} of {cells[0]['of']}",
+        share([cell["differs"] for cell in run].count("false"), len(run)),
+        share(tested.count("false"), len(tested)),
+        str(wide),
+    )
+
+
+def share(part: int, of: int) -> str:
+    """Return a share in words, and in percent."""
+    return f"{part} of {of} ({part / of:.0%})" if of else "–"
 
 
 def summary() -> str:
@@ -75,12 +92,27 @@ def summary() -> str:
         by_model[model_of(cell)].append(cell)
     rows = [agreement(f"the paper's {model}", of_model) for model, of_model in by_model.items()]
     rows.append(agreement("**the paper's tables, in all**", cells))
+    ours = []
     for name, *figures in rows_of((RESULTS / "leaderboard.md").read_text()):
         if name in NAMES and len(figures) == 4:
             columns, ahead, mean, least = figures
-            result = f"ahead in {ahead}; {mean} points on average, {least} at worst"
-            rows.append((NAMES[name], f"{columns} columns", result))
-    return table(("what we ran", "how much", "compared with the paper"), *rows)
+            ours.append((NAMES[name], columns, ahead, mean, least))
+    criteria = ("within 1 point + 2 deviations", "within 2 standard errors")
+    return (
+        table(
+            ("the paper's experiments", "cells run", "trials", *criteria, f"tolerance > {WIDE}"),
+            *rows,
+        )
+        + "\n"
+        + table(
+            ("our own", "columns", "ahead of the paper", "mean (points)", "lowest (points)"), *ours
+        )
+    )
+
+
+def accuracy(mean: str, std: str) -> str:
+    """Return an accuracy, with its standard deviation where there are two trials or more."""
+    return f"{float(mean):.1f}" + (f" ± {float(std):.1f}" if std else "")
 
 
 def differences() -> str:
@@ -90,12 +122,29 @@ def differences() -> str:
         ("table", "row", "data", "labels", "ours", "trials", "paper"),
         *(
             (
-                *(cell[name] for name in ("table", "row", "dataset", "setting", "mean")),
+                *(cell[name] for name in ("table", "row", "dataset", "setting")),
+                accuracy(cell["mean"], cell["std"]),
                 f"{cell['n']} of {cell['of']}",
-                f"{cell['paper']} ± {cell['paper_std']}",
+                accuracy(cell["paper"], cell["paper_std"]),
             )
             for cell in cells
         ),
+    )
+
+
+def accuracies(name: str) -> str:
+    """Return a table of the paper, ours beside the paper's, for the columns that were run."""
+    cells = [cell for cell in cells_of_the_paper() if cell["table"] == name]
+    columns: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for cell in cells:
+        ours = f"{accuracy(cell['mean'], cell['std'])} ({cell['n']})" if cell["n"] != "0" else "–"
+        paper = accuracy(cell["paper"], cell["paper_std"])
+        columns[cell["dataset"], cell["setting"]].append(f"{ours}; {paper}")
+    labels = dict.fromkeys(cell["row"] for cell in cells)
+    run = {(cell["dataset"], cell["setting"]) for cell in cells if cell["n"] != "0"}
+    return table(
+        ("data", "labels", *labels),
+        *((*column, *texts) for column, texts in columns.items() if column in run),
     )
 
 
@@ -173,6 +222,8 @@ def pages() -> dict[str, str]:
     return {
         "summary.md": summary(),
         "differences.md": differences(),
+        "main_table.md": accuracies("main"),
+        "decoder_table.md": accuracies("decoders"),
         "ure_ga.md": ure_ga_trials(paper) + "\n" + ure_ga_forms(),
         "batch_sizes.md": batch_sizes(paper),
     }

@@ -14,7 +14,7 @@ from ybar.experiments.plan import model as plans
 from ybar.experiments.results import published, render
 from ybar.experiments.results.tables import Table
 from ybar.experiments.runs import networks
-from ybar.experiments.runs.ledger import Entry
+from ybar.experiments.runs.entry import Entry
 
 _ROWS = {m.name: m.label for m in plans.METHODS.values()}
 

@@ -74,10 +74,21 @@ NAMES = [
     "cpe-f",
     "cpe-t",
     "cpe-n",
+    "op",
+    "op-w",
+    "mcl-log",
+    "mcl-exp",
+    "mcl-mae",
+    "proden",
+    "pc",
+    "scarce",
 ]
 
 
-WHOLE_BATCH = ["ure-nn", "ure-ga"]
+CORRECTED = ["ure-nn", "ure-ga"]
+
+
+WHOLE_BATCH = [*CORRECTED, "scarce"]
 
 
 LEARNING = ["cpe-t", "cpe-n"]
@@ -136,7 +147,14 @@ def loss_of(name, g, y_comp, T, *weight, learned=None):
     if learned is None:
         learned = start(name, T, g.dtype)
     log_T = log_transition(name, T, learned, g.dtype)
-    return methods.METHODS[name].loss(g, torch.as_tensor(y_comp), log_T, *weight)
+    y_comp = as_read(name, torch.as_tensor(y_comp), len(T))
+    return methods.METHODS[name].loss(g, y_comp, log_T, *weight)
+
+
+def as_read(name, y_comp, K):
+    """Return the labels in the form that the method reads."""
+    joint = methods.METHODS[name].joint_labels
+    return torch.nn.functional.one_hot(y_comp, K).bool() if joint else y_comp
 
 
 def softmax(z):
@@ -159,7 +177,58 @@ def dm(p, y_comp, weighted):
     return -math.log(s[y_comp]) - share * math.log(s[y_comp])
 
 
+def op_w(p, y_comp, T):
+    s = [1 / v / sum(1 / u for u in p) for v in p]  # softmax(-g), of p = softmax(g)
+    inverse = [1 / v + 1 for v in s]
+    return -softmax(inverse)[y_comp] * p[y_comp] * math.log(s[y_comp])
+
+
+def allowed(p, ruled_out):
+    return [v for k, v in enumerate(p) if k not in ruled_out]
+
+
+def mcl(p, ruled_out, loss):
+    return 2 * (len(p) - 1) / len(ruled_out) * loss(sum(allowed(p, ruled_out)))
+
+
+def proden(p, ruled_out):
+    total = sum(allowed(p, ruled_out))
+    return -sum(v / total * math.log(v) for v in allowed(p, ruled_out))
+
+
+def sigmoid(z):
+    return 1 / (1 + math.exp(-z))
+
+
+SETS = {
+    "mcl-log": lambda p, c: mcl(p, c, lambda t: -math.log(t)),
+    "mcl-exp": lambda p, c: mcl(p, c, lambda t: math.exp(-t)),
+    "mcl-mae": lambda p, c: mcl(p, c, lambda t: 1 - t),
+    "proden": proden,
+}
+
+
+def scarce(g, ruled_out, weight=None, priors=None):
+    """The negative-unlabelled risk of a batch, class by class and row by row."""
+    K, rows = len(g[0]), range(len(g))
+    weight = np.ones(len(g)) if weight is None else weight
+    priors = [1 / K] * K if priors is None else priors
+    risk = 0.0
+    for k in range(K):
+        named = [i for i in rows if k in ruled_out[i]]
+        mass = sum(weight[i] for i in named) or 1.0
+        of_negative = sum(weight[i] * -math.log(sigmoid(-g[i][k])) for i in named) / mass
+        as_positive = sum(weight[i] * -math.log(sigmoid(g[i][k])) for i in named) / mass
+        of_all = sum(weight[i] * -math.log(sigmoid(g[i][k])) for i in rows) / sum(weight)
+        risk += (1 - priors[k]) * of_negative + abs(of_all - (1 - priors[k]) * as_positive)
+    return risk
+
+
 BY_ROW = {
+    "op": lambda p, c, T: -math.log(1 / p[c] / sum(1 / v for v in p)),
+    "op-w": op_w,
+    "pc": lambda p, c, T: sum(p[c] / (p[c] + v) for k, v in enumerate(p) if k != c),
+    **{name: lambda p, c, T, loss=loss: loss(p, {c}) for name, loss in SETS.items()},
     "ure": ure,
     "fwd": forward,
     "scl-nl": lambda p, c, T: -math.log(1 - p[c]),
@@ -193,6 +262,8 @@ def reference(name, g, y_comp, T, weight=None):
     """Return the loss of each row, or of the batch for the methods that have one for it all."""
     if name not in WHOLE_BATCH:
         return [BY_ROW[name](softmax(z), c, T) for z, c in zip(g, y_comp, strict=True)]
+    if name == "scarce":
+        return scarce(g, [{c} for c in y_comp], weight)
     R = class_risks(g, y_comp, T, weight)
     if name == "ure-nn":
         return sum(max(0.0, r) for r in R)

@@ -19,7 +19,7 @@ from ybar.experiments.plan.model import (
 from ybar.experiments.results import page as summary
 from ybar.experiments.results import tables
 from ybar.experiments.results.choose import Runs
-from ybar.experiments.runs.ledger import Entry
+from ybar.experiments.runs.entry import Entry
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 SHA256 = "0123456789abcdef" * 4

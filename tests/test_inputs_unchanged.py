@@ -24,6 +24,7 @@ from bad_input import (
     boosting,
     cpe,
     frozen,
+    kmeans,
     knn,
     net,
 )
@@ -59,6 +60,11 @@ def _knn(X, y, T, classes, n_neighbors):
     _fit_and_use(model, X, y)
 
 
+def _kmeans(X, y, T, classes, cluster_counts):
+    model = kmeans(transition=T, classes=classes, cluster_counts=cluster_counts, n_components=2)
+    _fit_and_use(model, X, y)
+
+
 def _boosting(X, y, T, classes, sample_weight, learning_rates, n_estimators, lightgbm_params):
     model = boosting(
         transition=T,
@@ -77,6 +83,7 @@ def _net(X, y, T, classes, sample_weight):
 _FIT = {"X": X, "T": BIASED, "classes": K_NAMES}
 _CPE = {**_FIT, "sample_weight": 1 + Y}
 _KNN = {**_FIT, "n_neighbors": np.array([7, 3, 5])}
+_KMEANS = {**_FIT, "cluster_counts": np.array([7, 3, 5])}
 _BOOSTING = {
     **_CPE,
     "learning_rates": np.array([0.1, 0.2]),
@@ -93,6 +100,9 @@ USES = {
     "knn": (_knn, {**_KNN, "y": NAMES}, _BAD_T),
     "knn-several": (_knn, {**_KNN, "y": MASK}, {"y": EXCLUDES_ALL}),
     "knn-late": (_knn, {**_KNN, "y": NAMES}, {"n_neighbors": np.array([3, 99])}),
+    "kmeans": (_kmeans, {**_KMEANS, "y": NAMES}, _BAD_T),
+    "kmeans-several": (_kmeans, {**_KMEANS, "y": MASK}, {"y": EXCLUDES_ALL}),
+    "kmeans-late": (_kmeans, {**_KMEANS, "y": NAMES}, {"cluster_counts": np.array([3, 99])}),
     "boosting": (_boosting, {**_BOOSTING, "y": NAMES}, _BAD_T),
     "boosting-several": (_boosting, {**_BOOSTING, "y": MASK}, {"y": EXCLUDES_ALL}),
     "boosting-late": (_boosting, {**_BOOSTING, "y": NAMES}, {"lightgbm_params": {"seed": 1}}),

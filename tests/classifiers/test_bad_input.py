@@ -22,315 +22,197 @@ from bad_input import (
 )
 from ybar import labels, transition
 
-# Each: the call, the type of its error, and what the error must show.
-CASES = [
+THREE = ["cat", "cow", "dog"]
+
+# Each: the id, the parameters of the classifier, y, and what the error of fit must show. All
+# classifiers are tested.
+FITS = [
+    ("y-none", {}, None, ["y", "None"]),
+    ("y-too-short", {}, Y[:50], ["X", "y", "60", "50"]),
+    ("y-empty", {}, [], ["y", "none"]),
+    ("y-all-equal", {}, np.zeros(60, int), ["y", "0"]),
+    ("y-all-equal-and-named", {"classes": ["cat", "cow"]}, ["cow"] * 60, ["y", "'cow'"]),
+    (
+        "y-outside-classes",
+        {"classes": ["cat", "cow"]},
+        NAMES,
+        ["y", "['cat', 'cow']", "'dog'", "row 2", "classes="],
+    ),
+    (
+        "y-of-another-type-than-classes",
+        {"classes": THREE},
+        Y,
+        ["y", "['cat', 'cow', 'dog']", "0", "row 0", "classes="],
+    ),
+    ("y-row-excludes-every-class", {}, EXCLUDES_ALL, ["y", "row 7", "3"]),
+    ("y-excludes-nothing", {}, np.zeros((60, 3), bool), ["y", "True"]),
+    ("y-boolean-of-wrong-width", {"classes": ["cat", "cow"]}, MASK, ["y", "(60, 3)"]),
+    ("y-boolean-of-one-column", {}, MASK[:, :1], ["y", "(60, 1)"]),
+    ("y-2d-of-integers", {}, MASK.astype(int), ["y", "(60, 3)"]),
+    ("y-nan", {}, np.where(Y == 1, np.nan, Y), ["y", "nan", "row 1"]),
+    ("y-none-in-a-row", {}, np.where(Y == 2, None, NAMES), ["y", "None", "row 2"]),
+    ("y-continuous", {}, X[:, 0].round(2), ["y", "0.13", "row 0"]),
+    ("classes-twice-the-same", {"classes": [*THREE, "cat"]}, NAMES, ["classes", "'cat'"]),
+    (
+        "transition-of-another-K",
+        {"transition": transition.uniform(4)},
+        Y,
+        ["transition", "3", "(4, 4)", "classes="],
+    ),
+    ("transition-not-square", {"transition": U[:2]}, Y, ["transition", "(2, 3)"]),
+    (
+        "transition-unknown-name",
+        {"transition": "weak"},
+        Y,
+        ["transition", "'uniform'", "'weak'", "transition.weak"],
+    ),
+    (
+        "decoder-unknown-name",
+        {"decoder": "l7"},
+        Y,
+        ["decoder", "'l1'", "'l2'", "'max'", "'likelihood'", "'l7'"],
+    ),
+]
+
+# The same, of one classifier.
+FITS_OF_ONE = [
+    ("y-lists-of-unequal-length", {}, [["cat", "cow"]] * 30 + [["dog"]] * 30, ["y", "length"]),
+    ("y-3d", {}, np.zeros((60, 3, 2)), ["y", "(60, 3, 2)"]),
+    ("y-a-single-string", {}, "cat", ["y", "'cat'"]),
+    ("y-infinite", {}, np.where(Y == 1, np.inf, Y), ["y", "inf", "row 1"]),
+    ("y-pandas-na", {}, np.where(Y == 1, pd.NA, NAMES), ["y", "<NA>", "row 1"]),
+    (
+        "y-of-two-kinds",
+        {},
+        np.where(Y == 1, 1, NAMES.astype(object)),
+        ["y", "int", "str", "astype"],
+    ),
+    ("y-bytes", {}, NAMES.astype("S3"), ["y", "bytes", "astype"]),
+    ("classes-only-one", {"classes": ["cat"]}, NAMES, ["classes", "['cat']"]),
+    ("classes-a-string", {"classes": "cat"}, NAMES, ["classes", "'cat'"]),
+    ("classes-2d", {"classes": MASK}, MASK, ["classes", "array("]),
+    ("classes-with-none", {"classes": [*THREE, None]}, NAMES, ["classes", "None"]),
+    ("classes-with-nan", {"classes": [0.0, 1.0, 2.0, np.nan]}, Y, ["classes", "nan"]),
+    (
+        "classes-of-two-kinds",
+        {"classes": np.array(["cat", 1], dtype=object)},
+        NAMES,
+        ["classes", "'cat'", "1"],
+    ),
+]
+
+ALL_FITS = [
     *(
-        pytest.param(call, error, says, id=f"{name}-{what}")
+        (f"{name}-{what}", make, *case)
         for name, make in CLASSIFIERS.items()
-        for what, call, error, says in [
-            (
-                "y-none",
-                lambda make=make: make().fit(X, None),
-                ValueError,
-                ["y", "None"],
-            ),
-            (
-                "y-too-short",
-                lambda make=make: make().fit(X, Y[:50]),
-                ValueError,
-                ["X", "y", "60", "50"],
-            ),
-            (
-                "y-empty",
-                lambda make=make: make().fit(X, []),
-                ValueError,
-                ["y", "none"],
-            ),
-            (
-                "y-all-equal",
-                lambda make=make: make().fit(X, np.zeros(60, int)),
-                ValueError,
-                ["y", "0"],
-            ),
-            (
-                "y-all-equal-and-named",
-                lambda make=make: make(classes=["cat", "cow"]).fit(X, ["cow"] * 60),
-                ValueError,
-                ["y", "'cow'"],
-            ),
-            (
-                "y-outside-classes",
-                lambda make=make: make(classes=["cat", "cow"]).fit(X, NAMES),
-                ValueError,
-                ["y", "['cat', 'cow']", "'dog'", "row 2", "classes="],
-            ),
-            (
-                "y-of-another-type-than-classes",
-                lambda make=make: make(classes=["cat", "cow", "dog"]).fit(X, Y),
-                ValueError,
-                ["y", "['cat', 'cow', 'dog']", "0", "row 0", "classes="],
-            ),
-            (
-                "y-row-excludes-every-class",
-                lambda make=make: make().fit(X, EXCLUDES_ALL),
-                ValueError,
-                ["y", "row 7", "3"],
-            ),
-            (
-                "y-excludes-nothing",
-                lambda make=make: make().fit(X, np.zeros((60, 3), bool)),
-                ValueError,
-                ["y", "True"],
-            ),
-            (
-                "y-boolean-of-wrong-width",
-                lambda make=make: make(classes=["cat", "cow"]).fit(X, MASK),
-                ValueError,
-                ["y", "(60, 3)"],
-            ),
-            (
-                "y-boolean-of-one-column",
-                lambda make=make: make().fit(X, MASK[:, :1]),
-                ValueError,
-                ["y", "(60, 1)"],
-            ),
-            (
-                "y-2d-of-integers",
-                lambda make=make: make().fit(X, MASK.astype(int)),
-                ValueError,
-                ["y", "(60, 3)"],
-            ),
-            (
-                "y-nan",
-                lambda make=make: make().fit(X, np.where(Y == 1, np.nan, Y)),
-                ValueError,
-                ["y", "nan", "row 1"],
-            ),
-            (
-                "y-none-in-a-row",
-                lambda make=make: make().fit(X, np.where(Y == 2, None, NAMES)),
-                ValueError,
-                ["y", "None", "row 2"],
-            ),
-            (
-                "y-continuous",
-                lambda make=make: make().fit(X, X[:, 0].round(2)),
-                ValueError,
-                ["y", "0.13", "row 0"],
-            ),
+        for what, *case in FITS
+    ),
+    *((what, cpe, *case) for what, *case in FITS_OF_ONE),
+]
+
+# Each: the id, the call, the type of its error, and what the error must show.
+CALLS = [
+    *(
+        (f"{name}-{what}", call, ValueError, shows)
+        for name, make in CLASSIFIERS.items()
+        for what, call, shows in [
             (
                 "fewer-rows-than-classes",
                 lambda make=make: make(classes=range(4)).fit(X[:3], Y[:3]),
-                ValueError,
                 ["X", "(4)", "3", "n_samples"],
-            ),
-            (
-                "classes-twice-the-same",
-                lambda make=make: make(classes=["cat", "cow", "cat", "dog"]).fit(X, NAMES),
-                ValueError,
-                ["classes", "'cat'"],
-            ),
-            (
-                "transition-of-another-K",
-                lambda make=make: make(transition=transition.uniform(4)).fit(X, Y),
-                ValueError,
-                ["transition", "3", "(4, 4)", "classes="],
-            ),
-            (
-                "transition-not-square",
-                lambda make=make: make(transition=U[:2]).fit(X, Y),
-                ValueError,
-                ["transition", "(2, 3)"],
-            ),
-            (
-                "transition-unknown-name",
-                lambda make=make: make(transition="weak").fit(X, Y),
-                ValueError,
-                ["transition", "'uniform'", "'weak'", "transition.weak"],
-            ),
-            (
-                "decoder-unknown-name",
-                lambda make=make: make(decoder="l7").fit(X, Y),
-                ValueError,
-                ["decoder", "'l1'", "'l2'", "'max'", "'likelihood'", "'l7'"],
             ),
             (
                 "score-y-of-another-length",
                 lambda name=name: fitted(name).score(X, NAMES[:5]),
-                ValueError,
                 ["X", "y", "60", "5"],
             ),
-            (
-                "score-y-none",
-                lambda name=name: fitted(name).score(X, None),
-                ValueError,
-                ["y", "None"],
-            ),
+            ("score-y-none", lambda name=name: fitted(name).score(X, None), ["y", "None"]),
         ]
     ),
-    pytest.param(
-        lambda: cpe().fit(X, [["cat", "cow"]] * 30 + [["dog"]] * 30),
-        ValueError,
-        ["y", "length"],
-        id="y-lists-of-different-length",
-    ),
-    pytest.param(
-        lambda: cpe().fit(X, np.zeros((60, 3, 2))),
-        ValueError,
-        ["y", "(60, 3, 2)"],
-        id="y-3d",
-    ),
-    pytest.param(
-        lambda: cpe().fit(X, "cat"),
-        ValueError,
-        ["y", "'cat'"],
-        id="y-a-single-string",
-    ),
-    pytest.param(
-        lambda: cpe().fit(X, np.where(Y == 1, np.inf, Y)),
-        ValueError,
-        ["y", "inf", "row 1"],
-        id="y-infinite",
-    ),
-    pytest.param(
-        lambda: cpe().fit(X, np.where(Y == 1, pd.NA, NAMES)),
-        ValueError,
-        ["y", "<NA>", "row 1"],
-        id="y-pandas-na",
-    ),
-    pytest.param(
+    (
+        "y-not-a-time",
         lambda: labels.encode(np.array(["2020-01-01", "NaT"], dtype="datetime64[D]")),
         ValueError,
         ["y", "row 1"],
-        id="y-not-a-time",
     ),
-    pytest.param(
-        lambda: cpe().fit(X, np.where(Y == 1, 1, NAMES.astype(object))),
-        ValueError,
-        ["y", "int", "str", "astype"],
-        id="y-of-two-kinds",
-    ),
-    pytest.param(
-        lambda: cpe().fit(X, NAMES.astype("S3")),
-        ValueError,
-        ["y", "bytes", "astype"],
-        id="y-bytes",
-    ),
-    pytest.param(
-        lambda: cpe(classes=["cat"]).fit(X, NAMES),
-        ValueError,
-        ["classes", "['cat']"],
-        id="classes-only-one",
-    ),
-    pytest.param(
-        lambda: cpe(classes="cat").fit(X, NAMES),
-        ValueError,
-        ["classes", "'cat'"],
-        id="classes-a-string",
-    ),
-    pytest.param(
-        lambda: cpe(classes=MASK).fit(X, MASK),
-        ValueError,
-        ["classes", "array("],
-        id="classes-2d",
-    ),
-    pytest.param(
-        lambda: cpe(classes=["cat", "cow", "dog", None]).fit(X, NAMES),
-        ValueError,
-        ["classes", "None"],
-        id="classes-with-none",
-    ),
-    pytest.param(
-        lambda: cpe(classes=[0.0, 1.0, 2.0, np.nan]).fit(X, Y),
-        ValueError,
-        ["classes", "nan"],
-        id="classes-with-nan",
-    ),
-    pytest.param(
-        lambda: cpe(classes=np.array(["cat", 1], dtype=object)).fit(X, NAMES),
-        ValueError,
-        ["classes", "'cat'", "1"],
-        id="classes-of-two-kinds",
-    ),
-    pytest.param(
-        lambda: cpe().fit(None, Y),
-        TypeError,
-        ["X", "None"],
-        id="X-none",
-    ),
+    ("X-none", lambda: cpe().fit(None, Y), TypeError, ["X", "None"]),
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "shows"), CASES)
-def test_bad_input_gets_one_clear_line(call, error, shows):
+@pytest.mark.parametrize(
+    ("make", "params", "y", "shows"),
+    [case[1:] for case in ALL_FITS],
+    ids=[case[0] for case in ALL_FITS],
+)
+def test_a_bad_argument_of_fit_gets_one_clear_line(make, params, y, shows):
+    assert_one_clear_line(lambda: make(**params).fit(X, y), ValueError, *shows)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "shows"), [case[1:] for case in CALLS], ids=[case[0] for case in CALLS]
+)
+def test_other_bad_input_gets_one_clear_line(call, error, shows):
     assert_one_clear_line(call, error, *shows)
 
 
+def of_all(what, error, call, *shows):
+    """Return a case for each classifier; `call` has its name and the function that builds it."""
+    return [
+        pytest.param(
+            lambda name=name, make=make: call(name, make),
+            error,
+            [part.format(kind=type(make()).__name__) for part in shows],
+            id=f"{name}-{what}",
+        )
+        for name, make in CLASSIFIERS.items()
+    ]
+
+
+UNFITTED = ["This {kind} instance is not fitted yet", "Call 'fit'"]
+
 # scikit-learn's own text, which may have several lines.
 PASSED_ON = [
-    *(
-        pytest.param(
-            lambda make=make: make().fit(X_INF, Y),
-            ValueError,
-            ["X contains inf"],
-            id=f"{name}-X-inf",
-        )
-        for name, make in CLASSIFIERS.items()
+    *of_all("X-inf", ValueError, lambda _, make: make().fit(X_INF, Y), "X contains inf"),
+    *of_all(
+        "X-1d",
+        ValueError,
+        lambda _, make: make().fit(X[:, 0], Y),
+        "Expected 2D array, got 1D array",
+        "Reshape your data",
     ),
-    *(
-        pytest.param(
-            lambda make=make: make().fit(X[:, 0], Y),
-            ValueError,
-            ["Expected 2D array, got 1D array", "Reshape your data"],
-            id=f"{name}-X-1d",
-        )
-        for name, make in CLASSIFIERS.items()
+    *of_all(
+        "X-without-columns",
+        ValueError,
+        lambda _, make: make().fit(X[:, :0], Y),
+        "0 feature(s)",
+        "shape=(60, 0)",
+        "minimum of 1",
     ),
-    *(
-        pytest.param(
-            lambda make=make: make().fit(X[:, :0], Y),
-            ValueError,
-            ["0 feature(s)", "shape=(60, 0)", "minimum of 1"],
-            id=f"{name}-X-without-columns",
-        )
-        for name, make in CLASSIFIERS.items()
+    *of_all("unfitted-predict", NotFittedError, lambda _, make: make().predict(X), *UNFITTED),
+    *of_all(
+        "unfitted-predict_proba", NotFittedError, lambda _, make: make().predict_proba(X), *UNFITTED
     ),
-    *(
-        pytest.param(
-            lambda make=make, method=method: getattr(make(), method)(X),
-            NotFittedError,
-            [f"This {type(make()).__name__} instance is not fitted yet", "Call 'fit'"],
-            id=f"{name}-unfitted-{method}",
-        )
-        for name, make in CLASSIFIERS.items()
-        for method in ("predict", "predict_proba", "predict_complementary_proba")
+    *of_all(
+        "unfitted-predict_complementary_proba",
+        NotFittedError,
+        lambda _, make: make().predict_complementary_proba(X),
+        *UNFITTED,
     ),
-    *(
-        pytest.param(
-            lambda make=make: make().score(X, Y),
-            NotFittedError,
-            [f"This {type(make()).__name__} instance is not fitted yet", "Call 'fit'"],
-            id=f"{name}-unfitted-score",
-        )
-        for name, make in CLASSIFIERS.items()
+    *of_all("unfitted-score", NotFittedError, lambda _, make: make().score(X, Y), *UNFITTED),
+    *of_all(
+        "predict-feature-count",
+        ValueError,
+        lambda name, _: fitted(name).predict(X[:, :2]),
+        "X has 2 features",
+        "expecting 4 features",
     ),
-    *(
-        pytest.param(
-            lambda name=name: fitted(name).predict(X[:, :2]),
-            ValueError,
-            ["X has 2 features", "expecting 4 features"],
-            id=f"{name}-predict-feature-count",
-        )
-        for name in CLASSIFIERS
-    ),
-    *(
-        pytest.param(
-            lambda name=name: fitted(name).predict(X[:0]),
-            ValueError,
-            ["0 sample(s)", "shape=(0, 4)", "minimum of 1"],
-            id=f"{name}-predict-no-row",
-        )
-        for name in CLASSIFIERS
+    *of_all(
+        "predict-no-row",
+        ValueError,
+        lambda name, _: fitted(name).predict(X[:0]),
+        "0 sample(s)",
+        "shape=(0, 4)",
+        "minimum of 1",
     ),
 ]
 
@@ -344,7 +226,7 @@ def test_errors_of_scikit_learn_are_passed_on(call, error, shows):
 
 
 def test_there_are_many_cases_each_with_the_argument_and_a_value():
-    names = [case.id for case in CASES]
-    assert len(names) >= 60
-    assert len(set(names)) == len(names)
-    assert all(len(case.values[2]) >= 2 for case in CASES)
+    cases = [*ALL_FITS, *CALLS]
+    assert len(cases) >= 60
+    assert len({name for name, *_ in cases}) == len(cases)
+    assert all(len(shows) >= 2 for *_, shows in cases)

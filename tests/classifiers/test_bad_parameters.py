@@ -23,6 +23,7 @@ from bad_input import (
     boosting,
     changed,
     cpe,
+    kmeans,
     knn,
 )
 
@@ -44,366 +45,217 @@ class GivesNaN(LogisticRegression):
         return np.full((len(X), 3), np.nan)
 
 
-# Each: the call, the type of its error, and what the error must show.
-CASES = [
-    pytest.param(
-        lambda: cpe(LinearSVC()).fit(X, Y),
+HALVES = [(np.arange(30), np.arange(30, 60))]
+CALIBRATE = ["estimator", "predict_proba", "CalibratedClassifierCV"]
+
+# Each: the id, the base estimator, the type of the error of fit, and what the error must show.
+BASES = [
+    ("without-predict-proba", LinearSVC(), ValueError, [*CALIBRATE, "LinearSVC"]),
+    (
+        "pipeline-without-predict-proba",
+        make_pipeline(StandardScaler(), LinearSVC()),
         ValueError,
-        ["estimator", "predict_proba", "LinearSVC", "CalibratedClassifierCV"],
-        id="base-without-predict-proba",
+        [*CALIBRATE, "Pipeline"],
     ),
-    pytest.param(
-        lambda: cpe(make_pipeline(StandardScaler(), LinearSVC())).fit(X, Y),
-        ValueError,
-        ["estimator", "predict_proba", "Pipeline", "CalibratedClassifierCV"],
-        id="base-pipeline-without-predict-proba",
-    ),
-    pytest.param(
-        lambda: cpe(LogisticRegression).fit(X, Y),
-        TypeError,
-        ["estimator", "LogisticRegression"],
-        id="base-a-class",
-    ),
-    pytest.param(
-        lambda: cpe("logistic").fit(X, Y),
-        TypeError,
-        ["estimator", "'logistic'", "LogisticRegression"],
-        id="base-a-string",
-    ),
-    pytest.param(
-        lambda: cpe(LinearRegression()).fit(X, Y),
+    ("a-class", LogisticRegression, TypeError, ["estimator", "LogisticRegression"]),
+    ("a-string", "logistic", TypeError, ["estimator", "'logistic'", "LogisticRegression"]),
+    (
+        "a-regressor",
+        LinearRegression(),
         TypeError,
         ["estimator", "LinearRegression", "LogisticRegression"],
-        id="base-a-regressor",
     ),
-    pytest.param(
-        lambda: cpe(Fails()).fit(X, Y),
-        RuntimeError,
-        ["estimator", "Fails", "ZeroDivisionError"],
-        id="base-that-fails",
-    ),
-    pytest.param(
-        lambda: cpe(FailsWithoutAWord()).fit(X, Y),
+    ("that-fails", Fails(), RuntimeError, ["estimator", "Fails", "ZeroDivisionError"]),
+    (
+        "that-fails-without-a-word",
+        FailsWithoutAWord(),
         RuntimeError,
         ["estimator", "FailsWithoutAWord", "AssertionError"],
-        id="base-that-fails-without-a-word",
     ),
-    pytest.param(
-        lambda: cpe(LogisticRegression(C=-1.0)).fit(X, Y),
+    (
+        "with-a-wrong-parameter",
+        LogisticRegression(C=-1.0),
         ValueError,
         ["estimator", "LogisticRegression", "'C'", "-1.0"],
-        id="base-with-a-wrong-parameter",
     ),
-    pytest.param(
-        lambda: cpe(TooNarrow()).fit(X, Y).predict(X),
-        ValueError,
-        ["estimator", "TooNarrow", "predict_proba", "(60, 2)"],
-        id="base-forgets-a-class",
-    ),
-    pytest.param(
-        lambda: cpe(GivesNaN()).fit(X, Y).predict(X),
-        ValueError,
-        ["row 0", "NaN"],
-        id="base-gives-nan",
-    ),
-    pytest.param(
-        lambda: cpe(KNeighborsClassifier()).fit(X, Y, sample_weight=ONES),
-        ValueError,
-        ["sample_weight", "KNeighborsClassifier"],
-        id="base-takes-no-weights",
-    ),
-    pytest.param(
-        lambda: cpe(make_pipeline(StandardScaler(), KNeighborsClassifier())).fit(X, Y, ONES),
-        ValueError,
-        ["sample_weight", "KNeighborsClassifier"],
-        id="base-pipeline-takes-no-weights",
+]
+
+# Each: the id, the classifier, the weights, and what the error must show.
+WEIGHTS = [
+    ("base-takes-no-weights", cpe(KNeighborsClassifier()), ONES, ["KNeighborsClassifier"]),
+    (
+        "base-pipeline-takes-no-weights",
+        cpe(make_pipeline(StandardScaler(), KNeighborsClassifier())),
+        ONES,
+        ["KNeighborsClassifier"],
     ),
     *(
-        pytest.param(call, ValueError, says, id=f"{name}-{what}")
+        (f"{name}-weights-{what}", make(), weights, shows)
         for name, make in (("cpe", cpe), ("boosting", boosting))
-        for what, call, says in [
-            (
-                "weights-too-few",
-                lambda make=make: make().fit(X, Y, sample_weight=ONES[:5]),
-                ["sample_weight", "60", "(5,)"],
-            ),
-            (
-                "weights-negative",
-                lambda make=make: make().fit(X, Y, sample_weight=changed(ONES, 4, -2)),
-                ["sample_weight", "-2", "row 4"],
-            ),
-            (
-                "weights-nan",
-                lambda make=make: make().fit(X, Y, sample_weight=changed(ONES, 4, np.nan)),
-                ["sample_weight", "nan", "row 4"],
-            ),
-            (
-                "weights-all-zero",
-                lambda make=make: make().fit(X, Y, sample_weight=0 * ONES),
-                ["sample_weight", "zero"],
-            ),
-            (
-                "weights-words",
-                lambda make=make: make().fit(X, Y, sample_weight=["much"] * 60),
-                ["sample_weight", "['much'"],
-            ),
+        for what, weights, shows in [
+            ("too-few", ONES[:5], ["60", "(5,)"]),
+            ("negative", changed(ONES, 4, -2), ["-2", "row 4"]),
+            ("nan", changed(ONES, 4, np.nan), ["nan", "row 4"]),
+            ("all-zero", 0 * ONES, ["zero"]),
+            ("words", ["much"] * 60, ["['much'"]),
         ]
     ),
-    pytest.param(
-        lambda: cpe().fit(X, changed(MASK, 0, False), sample_weight=np.eye(60)[0]),
-        ValueError,
-        ["sample_weight", "0"],
-        id="weights-only-where-no-label-is",
-    ),
-    pytest.param(
-        lambda: boosting(cv=[(np.arange(30), np.arange(30, 60))]).fit(X, Y, np.arange(60) < 30),
-        ValueError,
-        ["cv", "30 rows"],
-        id="weights-zero-where-held-out",
-    ),
-    pytest.param(
-        lambda: boosting(cv=[(np.arange(30), np.arange(30, 60))]).fit(X, Y, np.arange(60) >= 30),
-        ValueError,
-        ["cv", "30 rows"],
-        id="weights-zero-where-trained",
+]
+
+# Each: the id, the function that builds the classifier, its parameters, and what the error must
+# show; the first is the parameter's name.
+PARAMETERS = [
+    *(
+        (f"{name}-{what}", make, params, shows)
+        for name, make in (("knn", knn), ("boosting", boosting))
+        for what, params, shows in [
+            ("fraction-zero", {"validation_fraction": 0.0}, ["validation_fraction", "0.0"]),
+            ("fraction-one", {"validation_fraction": 1.0}, ["validation_fraction", "1.0"]),
+            ("fraction-a-string", {"validation_fraction": "10%"}, ["validation_fraction", "'10%'"]),
+            ("fraction-all", {"validation_fraction": 0.999}, ["validation_fraction", "0.999"]),
+            ("n-jobs-zero", {"n_jobs": 0}, ["n_jobs", "0", "1"]),
+            ("n-jobs-a-string", {"n_jobs": "all"}, ["n_jobs", "'all'", "1"]),
+        ]
     ),
     *(
-        pytest.param(call, ValueError, says, id=f"{name}-{what}")
-        for name, make in (("knn", knn), ("boosting", boosting))
-        for what, call, says in [
-            (
-                "validation-fraction-zero",
-                lambda make=make: make(validation_fraction=0.0).fit(X, Y),
-                ["validation_fraction", "0.0"],
-            ),
-            (
-                "validation-fraction-one",
-                lambda make=make: make(validation_fraction=1.0).fit(X, Y),
-                ["validation_fraction", "1.0"],
-            ),
-            (
-                "validation-fraction-a-string",
-                lambda make=make: make(validation_fraction="10%").fit(X, Y),
-                ["validation_fraction", "'10%'"],
-            ),
-            (
-                "validation-fraction-leaves-no-row",
-                lambda make=make: make(validation_fraction=0.999).fit(X, Y),
-                ["validation_fraction", "0.999"],
-            ),
-            (
-                "cv-one-part",
-                lambda make=make: make(cv=1).fit(X, Y),
-                ["cv", "1"],
-            ),
-            (
-                "cv-more-parts-than-rows",
-                lambda make=make: make(cv=100).fit(X, Y),
-                ["cv", "60", "100"],
-            ),
-            (
-                "cv-a-string",
-                lambda make=make: make(cv="five").fit(X, Y),
-                ["cv", "'five'"],
-            ),
-            (
-                "cv-no-split",
-                lambda make=make: make(cv=[]).fit(X, Y),
-                ["cv", "none"],
-            ),
-            (
-                "cv-rows-that-do-not-exist",
-                lambda make=make: make(cv=[(range(30), [600])]).fit(X, Y),
-                ["cv", "600", "60"],
-            ),
-            (
-                "cv-three-parts",
-                lambda make=make: make(cv=[([0, 1], [2], [3])]).fit(X, Y),
-                ["cv", "[([0, 1], [2], [3])]"],
-            ),
-            (
-                "cv-an-empty-part",
-                lambda make=make: make(cv=[(range(30), [])]).fit(X, Y),
-                ["cv", "got"],
-            ),
-            (
-                "cv-no-label-held-out",
-                lambda make=make: make(cv=[(range(30), range(30, 60))]).fit(
-                    X, np.concatenate([MASK[:30], NO_LABEL])
-                ),
-                ["cv", "30 rows"],
-            ),
-            (
-                "cv-no-label-to-train-on",
-                lambda make=make: make(cv=[(range(30), range(30, 60))]).fit(
-                    X, np.concatenate([NO_LABEL, MASK[:30]])
-                ),
-                ["cv", "30 rows"],
-            ),
+        (f"{name}-{what}", make, params, shows)
+        for name, make in (("knn", knn), ("kmeans", kmeans), ("boosting", boosting))
+        for what, params, shows in [
+            ("cv-one-part", {"cv": 1}, ["cv", "1"]),
+            ("cv-more-parts-than-rows", {"cv": 100}, ["cv", "60", "100"]),
+            ("cv-a-string", {"cv": "five"}, ["cv", "'five'"]),
+            ("cv-no-split", {"cv": []}, ["cv", "none"]),
+            ("cv-no-such-row", {"cv": [(range(30), [600])]}, ["cv", "600", "60"]),
+            ("cv-three-parts", {"cv": [([0, 1], [2], [3])]}, ["cv", "[([0, 1], [2], [3])]"]),
+            ("cv-an-empty-part", {"cv": [(range(30), [])]}, ["cv", "got"]),
             (
                 "random-state-a-string",
-                lambda make=make: make(random_state="seed").fit(X, Y),
+                {"random_state": "seed"},
                 ["random_state", "Generator", "'seed'"],
-            ),
-            (
-                "n-jobs-zero",
-                lambda make=make: make(n_jobs=0).fit(X, Y),
-                ["n_jobs", "0", "1"],
-            ),
-            (
-                "n-jobs-a-string",
-                lambda make=make: make(n_jobs="all").fit(X, Y),
-                ["n_jobs", "'all'", "1"],
             ),
         ]
     ),
-    pytest.param(
-        lambda: knn(n_neighbors=[10, 1000]).fit(X, Y),
-        ValueError,
-        ["n_neighbors", "54", "1000"],
-        id="n-neighbors-more-than-rows",
-    ),
-    pytest.param(
-        lambda: knn(n_neighbors=[5, 0]).fit(X, Y),
-        ValueError,
-        ["n_neighbors", "0"],
-        id="n-neighbors-zero",
-    ),
-    pytest.param(
-        lambda: knn(n_neighbors=np.array([5, 2.5])).fit(X, Y),
-        ValueError,
-        ["n_neighbors", "5.0"],
-        id="n-neighbors-not-whole",
-    ),
-    pytest.param(
-        lambda: knn(n_neighbors=[True]).fit(X, Y),
-        ValueError,
-        ["n_neighbors", "True"],
-        id="n-neighbors-a-boolean",
-    ),
-    pytest.param(
-        lambda: knn(n_neighbors=[]).fit(X, Y),
-        ValueError,
-        ["n_neighbors", "[]"],
-        id="n-neighbors-empty",
-    ),
-    pytest.param(
-        lambda: knn(n_neighbors=5).fit(X, Y),
-        ValueError,
-        ["n_neighbors", "5", "[5]"],
-        id="n-neighbors-not-a-list",
-    ),
-    pytest.param(
-        lambda: knn(n_components=0).fit(X, Y),
-        ValueError,
-        ["n_components", "0"],
-        id="n-components-zero",
-    ),
-    pytest.param(
-        lambda: knn(n_components=0.9).fit(X, Y),
-        ValueError,
-        ["n_components", "0.9"],
-        id="n-components-a-fraction",
-    ),
-    pytest.param(
-        lambda: knn(n_components="mle").fit(X, Y),
-        ValueError,
-        ["n_components", "'mle'"],
-        id="n-components-a-string",
-    ),
-    pytest.param(
-        lambda: boosting(learning_rates=[0.1, 0]).fit(X, Y),
-        ValueError,
-        ["learning_rates", "0"],
-        id="learning-rates-zero",
-    ),
-    pytest.param(
-        lambda: boosting(learning_rates=[np.nan]).fit(X, Y),
-        ValueError,
-        ["learning_rates", "0", "nan"],
-        id="learning-rates-nan",
-    ),
-    pytest.param(
-        lambda: boosting(learning_rates=[np.inf]).fit(X, Y),
-        ValueError,
-        ["learning_rates", "inf"],
-        id="learning-rates-infinite",
-    ),
-    pytest.param(
-        lambda: boosting(learning_rates=["fast"]).fit(X, Y),
-        ValueError,
-        ["learning_rates", "0", "'fast'"],
-        id="learning-rates-a-word",
-    ),
-    pytest.param(
-        lambda: boosting(learning_rates=0.1).fit(X, Y),
-        ValueError,
-        ["learning_rates", "0.1", "[0.1]"],
-        id="learning-rates-not-a-list",
-    ),
-    pytest.param(
-        lambda: boosting(n_estimators=[10, -5]).fit(X, Y),
-        ValueError,
-        ["n_estimators", "-5"],
-        id="n-estimators-negative",
-    ),
-    pytest.param(
-        lambda: boosting(n_estimators=100).fit(X, Y),
-        ValueError,
-        ["n_estimators", "100", "[100]"],
-        id="n-estimators-not-a-list",
-    ),
-    pytest.param(
-        lambda: boosting(lightgbm_params={"learning_rate": 0.2}).fit(X, Y),
-        ValueError,
-        ["lightgbm_params", "'learning_rate'", "learning_rates"],
-        id="lightgbm-params-clash",
-    ),
-    pytest.param(
-        lambda: boosting(lightgbm_params={"objective": "binary"}).fit(X, Y),
-        ValueError,
-        ["lightgbm_params", "'objective'"],
-        id="lightgbm-params-objective",
+    *(
+        (f"{name}-{what}", make, {parameter: values}, [parameter, *shows])
+        for name, make, parameter in (
+            ("knn", knn, "n_neighbors"),
+            ("kmeans", kmeans, "cluster_counts"),
+        )
+        for what, values, shows in [
+            ("too-many", [10, 1000], ["1000"]),
+            ("zero", [5, 0], ["0"]),
+            ("not-whole", np.array([5, 2.5]), ["5.0"]),
+            ("a-boolean", [True], ["True"]),
+            ("empty", [], ["[]"]),
+            ("not-a-list", 5, ["5", "[5]"]),
+        ]
     ),
     *(
-        pytest.param(
-            lambda alias=alias: boosting(lightgbm_params={alias: 1}).fit(X, Y),
-            ValueError,
-            ["lightgbm_params", f"'{alias}'"],
-            id=f"lightgbm-params-clash-by-alias-{alias}",
+        (f"{name}-{what}", make, {"n_components": value}, ["n_components", shows])
+        for name, make in (("knn", knn), ("kmeans", kmeans))
+        for what, value, shows in [
+            ("components-zero", 0, "0"),
+            ("components-a-fraction", 0.9, "0.9"),
+            ("components-a-string", "mle", "'mle'"),
+        ]
+    ),
+    *(
+        (f"learning-rates-{what}", boosting, {"learning_rates": rates}, ["learning_rates", *shows])
+        for what, rates, shows in [
+            ("zero", [0.1, 0], ["0"]),
+            ("nan", [np.nan], ["0", "nan"]),
+            ("infinite", [np.inf], ["inf"]),
+            ("a-word", ["fast"], ["0", "'fast'"]),
+            ("not-a-list", 0.1, ["0.1", "[0.1]"]),
+        ]
+    ),
+    ("n-estimators-negative", boosting, {"n_estimators": [10, -5]}, ["n_estimators", "-5"]),
+    ("n-estimators-not-a-list", boosting, {"n_estimators": 100}, ["n_estimators", "[100]"]),
+    *(
+        (f"lightgbm-{what}", boosting, {"lightgbm_params": params}, ["lightgbm_params", *shows])
+        for what, params, shows in [
+            ("clash", {"learning_rate": 0.2}, ["'learning_rate'", "learning_rates"]),
+            *(
+                (f"clash-by-alias-{alias}", {alias: 1}, [f"'{alias}'"])
+                for alias in (
+                    "eta",
+                    "num_trees",
+                    "n_estimators",
+                    "random_state",
+                    "n_jobs",
+                    "application",
+                    "objective",
+                )
+            ),
+            ("misspelt", {"nm_leaves": 7}, ["'nm_leaves'", "'num_leaves'"]),
+            ("wrong-value", {"num_leaves": 1}, ["{'num_leaves': 1}", "LightGBM"]),
+            ("a-list", ["num_leaves"], ["['num_leaves']"]),
+        ]
+    ),
+    ("transition-none", cpe, {"transition": None}, ["transition", "'uniform'", "None"]),
+]
+
+# Each: the id, the call, and what the error must show.
+OTHERS = [
+    (
+        "base-forgets-a-class",
+        lambda: cpe(TooNarrow()).fit(X, Y).predict(X),
+        ["estimator", "TooNarrow", "predict_proba", "(60, 2)"],
+    ),
+    ("base-gives-nan", lambda: cpe(GivesNaN()).fit(X, Y).predict(X), ["row 0", "NaN"]),
+    (
+        "weights-only-where-no-label-is",
+        lambda: cpe().fit(X, changed(MASK, 0, False), sample_weight=np.eye(60)[0]),
+        ["sample_weight", "0"],
+    ),
+    *(
+        (
+            f"weights-zero-where-{part}",
+            lambda weights=weights: boosting(cv=HALVES).fit(X, Y, weights),
+            ["cv", "30 rows"],
         )
-        for alias in ("eta", "num_trees", "n_estimators", "random_state", "n_jobs", "application")
+        for part, weights in (("held-out", np.arange(60) < 30), ("trained", np.arange(60) >= 30))
     ),
-    pytest.param(
-        lambda: boosting(lightgbm_params={"nm_leaves": 7}).fit(X, Y),
-        ValueError,
-        ["lightgbm_params", "'nm_leaves'", "'num_leaves'", "num_leaves"],
-        id="lightgbm-params-misspelt",
-    ),
-    pytest.param(
-        lambda: boosting(lightgbm_params={"num_leaves": 1}).fit(X, Y),
-        ValueError,
-        ["lightgbm_params", "{'num_leaves': 1}", "LightGBM"],
-        id="lightgbm-params-wrong-value",
-    ),
-    pytest.param(
-        lambda: boosting(lightgbm_params=["num_leaves"]).fit(X, Y),
-        ValueError,
-        ["lightgbm_params", "['num_leaves']"],
-        id="lightgbm-params-a-list",
-    ),
-    pytest.param(
-        lambda: cpe(transition=None).fit(X, Y),
-        ValueError,
-        ["transition", "'uniform'", "None"],
-        id="transition-none",
+    *(
+        (
+            f"{name}-cv-no-label-{part}",
+            lambda make=make, y=y: make(cv=HALVES).fit(X, np.concatenate(y)),
+            ["cv", "30 rows"],
+        )
+        for name, make in (("knn", knn), ("kmeans", kmeans), ("boosting", boosting))
+        for part, y in (("held-out", [MASK[:30], NO_LABEL]), ("trained", [NO_LABEL, MASK[:30]]))
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "shows"), CASES)
-def test_bad_input_gets_one_clear_line(call, error, shows):
-    assert_one_clear_line(call, error, *shows)
+@pytest.mark.parametrize(
+    ("base", "error", "shows"), [case[1:] for case in BASES], ids=[case[0] for case in BASES]
+)
+def test_a_bad_base_estimator_gets_one_clear_line(base, error, shows):
+    assert_one_clear_line(lambda: cpe(base).fit(X, Y), error, *shows)
+
+
+@pytest.mark.parametrize(
+    ("clf", "weights", "shows"), [case[1:] for case in WEIGHTS], ids=[case[0] for case in WEIGHTS]
+)
+def test_bad_weights_get_one_clear_line(clf, weights, shows):
+    assert_one_clear_line(lambda: clf.fit(X, Y, weights), ValueError, "sample_weight", *shows)
+
+
+@pytest.mark.parametrize(
+    ("make", "params", "shows"),
+    [case[1:] for case in PARAMETERS],
+    ids=[case[0] for case in PARAMETERS],
+)
+def test_a_bad_parameter_gets_one_clear_line(make, params, shows):
+    assert_one_clear_line(lambda: make(**params).fit(X, Y), ValueError, *shows)
+
+
+@pytest.mark.parametrize(
+    ("call", "shows"), [case[1:] for case in OTHERS], ids=[case[0] for case in OTHERS]
+)
+def test_other_bad_input_gets_one_clear_line(call, shows):
+    assert_one_clear_line(call, ValueError, *shows)
 
 
 # scikit-learn's own text, which may have several lines.
@@ -414,11 +266,14 @@ PASSED_ON = [
         ["estimator LogisticRegression could not be fitted", "X contains NaN", "imputer"],
         id="cpe-X-nan",
     ),
-    pytest.param(
-        lambda: knn().fit(X_NAN, Y),
-        ValueError,
-        ["X contains NaN", "CPEKNeighborsClassifierCV does not accept", "imputer"],
-        id="knn-X-nan",
+    *(
+        pytest.param(
+            lambda make=make: make().fit(X_NAN, Y),
+            ValueError,
+            ["X contains NaN", f"{type(make()).__name__} does not accept", "imputer"],
+            id=f"{name}-X-nan",
+        )
+        for name, make in (("knn", knn), ("kmeans", kmeans))
     ),
     *(
         pytest.param(
@@ -427,7 +282,7 @@ PASSED_ON = [
             ["1 sample(s)", "minimum of 2"],
             id=f"{name}-X-one-row",
         )
-        for name, make in (("knn", knn), ("boosting", boosting))
+        for name, make in (("knn", knn), ("kmeans", kmeans), ("boosting", boosting))
     ),
     pytest.param(
         lambda: (

@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import KFold
 
 from ybar import (
     ComplementaryNetClassifier,
@@ -248,3 +250,36 @@ def test_classes_are_a_copy_of_what_was_given(blobs):
     clf = CPEClassifier(classes=given).fit(X, y_comp)
     given[0] = 99
     assert clf.classes_.tolist() == [0, 1, 2]
+
+
+WEIGHTED = {
+    "logistic": CPEClassifier(),
+    "forest": CPEClassifier(RandomForestClassifier(n_estimators=5, random_state=0)),
+    "cpe-i": CPEBoostingClassifierCV([0.1], [10, 20], random_state=0),
+    "cpe-f": CPEBoostingClassifierCV([0.1], [10, 20], method="cpe-f", random_state=0),
+}
+SELECTIONS = [{"cv": 3}, {"cv": KFold(3)}, {"select": "one-std-error"}]
+
+
+@pytest.mark.parametrize("weights", ["equal", "different"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {}) for name in WEIGHTED),
+        *((name, options) for name in ("cpe-i", "cpe-f") for options in SELECTIONS),
+    ],
+)
+def test_a_row_of_weight_0_equals_a_row_that_is_not_there(name, weights, options, digits, strong_T):
+    rng = np.random.default_rng(0)
+    X, K = digits.X_train[:600], 10
+    y_comp = labels.draw(digits.y_train[:600], strong_T, random_state=0)
+    absent = rng.random(600) < 0.3
+    weight = np.ones(600) if weights == "equal" else rng.random(600) + 0.5
+    X_fit, y_fit = X.copy(), y_comp.copy()
+    X_fit[absent] = 100 * rng.normal(size=(absent.sum(), X.shape[1]))
+    y_fit[absent] = rng.integers(0, K, absent.sum())
+    clf = clone(WEIGHTED[name]).set_params(transition=strong_T, classes=range(K), **options)
+    clf.fit(X_fit, y_fit, np.where(absent, 0, weight))
+    q = clf.predict_complementary_proba(X)
+    clf.fit(X[~absent], y_comp[~absent], weight[~absent])
+    np.testing.assert_allclose(q, clf.predict_complementary_proba(X), rtol=1e-9, atol=1e-12)

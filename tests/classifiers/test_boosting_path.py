@@ -12,7 +12,7 @@ from ybar import (
     CPEClassifier,
     metrics,
 )
-from ybar.classifiers.boosting_path import cannot_win
+from ybar.classifiers.boosting_path import seems_unable_to_win
 
 RATES, COUNTS = [0.05, 0.2], [5, 15, 30]
 
@@ -81,9 +81,17 @@ def test_stopping_early_saves_rounds_and_keeps_the_choice(digits_strong, strong_
 def test_a_rate_stops_only_when_its_last_fall_cannot_reach_the_best():
     counts = list(range(10, 101, 10))
     falling = 2.0 - 0.01 * np.arange(10)  # 0.001 a round: ends at 1.91
-    assert not cannot_win(falling, 3, counts, best=1.5)  # too early to tell
-    assert not cannot_win(falling, 6, counts, best=1.92)
-    assert cannot_win(falling, 6, counts, best=1.90)
+    assert not seems_unable_to_win(falling, 3, counts, best=1.5)  # too early to tell
+    assert not seems_unable_to_win(falling, 6, counts, best=1.92)
+    assert seems_unable_to_win(falling, 6, counts, best=1.90)
     rising = np.array([1.5, 1.4, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9])
-    assert not cannot_win(rising, 4, counts, best=1.3)
-    assert cannot_win(rising, 5, counts, best=1.3)
+    assert not seems_unable_to_win(rising, 4, counts, best=1.3)
+    assert seems_unable_to_win(rising, 5, counts, best=1.3)
+
+
+def test_the_rule_is_a_heuristic_that_noise_can_mislead():
+    """The loss rises by chance for five candidates, and then falls below all others."""
+    path = np.array([2.0, 1.9, 1.80, 1.81, 1.82, 1.83, 1.82, 1.81, 1.5, 1.4])
+    counts = list(range(5, 51, 5))
+    assert seems_unable_to_win(path, 7, counts, best=1.7)
+    assert path.min() < 1.7

@@ -7,6 +7,7 @@ import pytest
 
 from ybar import (
     CPEBoostingClassifierCV,
+    CPEKMeansClassifierCV,
     CPEKNeighborsClassifierCV,
     datasets,
     labels,
@@ -89,7 +90,9 @@ def test_trees_can_be_the_fewest_within_one_error():
     assert simple.model_.count("Tree=") == 10 * simple.best_params_["n_estimators"]
 
 
-@pytest.mark.parametrize("search", [CPEKNeighborsClassifierCV, CPEBoostingClassifierCV])
+@pytest.mark.parametrize(
+    "search", [CPEKNeighborsClassifierCV, CPEKMeansClassifierCV, CPEBoostingClassifierCV]
+)
 @pytest.mark.parametrize("select", ["last", None])
 def test_an_unknown_rule_of_selection_is_named(search, select, blobs):
     X, _, y_comp = blobs

@@ -13,9 +13,10 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -152,3 +153,80 @@ def test_weights_reach_a_base_that_takes_any_parameter(blobs):
         for base in (voting, LogisticRegression())
     ]
     np.testing.assert_allclose(*q)
+
+
+def fitted_q(base, blobs, **metadata):
+    X, _, y_comp = blobs
+    return CPEClassifier(base).fit(X, y_comp, **metadata).predict_complementary_proba(X)
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+class TestMetadataRouting:
+    """CPEClassifier passes on what its base estimator requests, and nothing else."""
+
+    weight = np.random.default_rng(0).random(900) ** 4
+
+    def test_a_base_that_requests_weights_gets_them(self, blobs):
+        base = LogisticRegression().set_fit_request(sample_weight=True)
+        with config_context(enable_metadata_routing=False):
+            expected = fitted_q(LogisticRegression(), blobs, sample_weight=self.weight)
+        np.testing.assert_array_equal(fitted_q(base, blobs, sample_weight=self.weight), expected)
+        np.testing.assert_array_equal(
+            fitted_q(None, blobs, sample_weight=self.weight).shape, (900, 3)
+        )
+
+    def test_a_base_that_does_not_is_fitted_without(self, blobs):
+        base = LogisticRegression().set_fit_request(sample_weight=False)
+        expected = fitted_q(LogisticRegression(), blobs)
+        np.testing.assert_array_equal(fitted_q(base, blobs, sample_weight=self.weight), expected)
+
+    def test_a_base_that_does_not_say_is_asked_to(self, blobs):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            fitted_q(LogisticRegression(), blobs, sample_weight=self.weight)
+
+    def test_weights_can_have_another_name(self, blobs):
+        base = LogisticRegression().set_fit_request(sample_weight="cost")
+        expected = fitted_q(
+            LogisticRegression().set_fit_request(sample_weight=True),
+            blobs,
+            sample_weight=self.weight,
+        )
+        np.testing.assert_array_equal(fitted_q(base, blobs, cost=self.weight), expected)
+
+    def test_other_metadata_pass_through_row_by_row(self, blobs):
+        X, _, y_comp = blobs
+        mask = y_comp[:, None] == np.arange(3)
+        mask[:300] = False
+        mask[:200, 1:] = True  # two labels, then 100 rows without any
+        base = GridSearchCV(
+            LogisticRegression(), {"C": [1.0]}, cv=GroupKFold(3), scoring="neg_log_loss"
+        )
+        clf = CPEClassifier(base).fit(X, mask, groups=np.arange(900) % 3)
+        assert clf.estimator_.n_splits_ == 3
+        with pytest.raises(TypeError, match="colour"):
+            CPEClassifier(base).fit(X, mask, colour=np.arange(900))
+
+    def test_requests_of_the_base_hold_inside_a_search(self, blobs):
+        X, _, y_comp = blobs
+        q = {}
+        for requested in (True, False):
+            base = LogisticRegression().set_fit_request(sample_weight=requested)
+            clf = CPEClassifier(base).set_score_request(sample_weight=True)
+            search = GridSearchCV(clf, {"decoder": ["l1"]}, cv=3)
+            search.fit(X, y_comp, sample_weight=self.weight)
+            q[requested] = search.best_estimator_.predict_complementary_proba(X)
+            used = {"sample_weight": self.weight} if requested else {}
+            np.testing.assert_array_equal(q[requested], fitted_q(base, blobs, **used))
+        assert np.abs(q[True] - q[False]).max() > 1e-3
+
+
+def test_other_metadata_need_routing(blobs):
+    X, _, y_comp = blobs
+    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+        CPEClassifier().fit(X, y_comp, groups=np.zeros(900))

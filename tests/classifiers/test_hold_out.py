@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from ybar import CPEBoostingClassifierCV, CPEKNeighborsClassifierCV, labels
 from ybar.classifiers import hold_out
@@ -63,3 +63,24 @@ def test_both_parts_must_have_rows_of_use(lacking):
         hold_out.splits(observed, split, 0.1, 0)
     with pytest.raises(ValueError, match=r"cv must leave labelled rows .* to train on"):
         hold_out.splits(observed, [split[0][::-1]], 0.1, 0)
+
+
+@pytest.mark.parametrize("cv", [None, 3, KFold(3)], ids=["fraction", "folds", "splitter"])
+def test_rows_of_weight_0_are_in_no_part_and_do_not_change_the_others(cv):
+    weights = (np.arange(60) % 4 > 0).astype(float)
+    observed = replace(observe(np.arange(60) % 3), weights=weights)
+    kept = np.flatnonzero(weights)
+    parts = hold_out.splits(observed, cv, 0.1, 0)
+    for part, expected in zip(
+        parts, hold_out.splits(observed.subset(kept), cv, 0.1, 0), strict=True
+    ):
+        for indices, others in zip(part, expected, strict=True):
+            np.testing.assert_array_equal(indices, kept[others])
+
+
+def test_the_indices_of_a_user_count_all_rows():
+    weights = (np.arange(30) % 4 > 0).astype(float)
+    observed = replace(observe(np.arange(30) % 3), weights=weights)
+    ((training, validation),) = hold_out.splits(observed, [([5, 4, 8, 3], range(20, 24))], 0.1, 0)
+    assert training.tolist() == [5, 3]
+    assert validation.tolist() == [21, 22, 23]

@@ -15,8 +15,7 @@ def pooled_counts(clf, X, y_comp, K):
     """The label counts of each cluster, plus one label with equally likely classes."""
     counts = np.tile(clf.transition_.mean(axis=0), (clf.n_clusters_, 1))
     for row, k in zip(clf.pca_.transform(X) if clf.pca_ else X, y_comp, strict=True):
-        cell = np.linalg.norm(clf.cell_centers_ - row, axis=1).argmin()
-        counts[clf.cluster_of_cell_[cell], k] += 1
+        counts[np.linalg.norm(clf.cluster_centers_ - row, axis=1).argmin(), k] += 1
     return counts
 
 
@@ -88,7 +87,7 @@ def test_no_label_that_T_allows_has_probability_0(digits_strong, strong_T):
 
 def test_the_default_candidates_depend_on_classes_and_labels(blobs):
     X, _, y_comp = blobs
-    expected = {60: [2, 3], 240: [2, 3, 4, 6, 9, 12], 10: [1]}
+    expected = {60: [1, 2, 3], 240: [1, 2, 3, 4, 6, 9, 12], 10: [1]}
     for n, candidates in expected.items():
         clf = CPEKMeansClassifierCV(random_state=0).fit(X[:n], y_comp[:n])
         tried = clf.cv_results_["param_n_clusters"].tolist()
@@ -114,3 +113,20 @@ def test_fewer_clusters_within_one_error(digits):
     assert simple.cluster_proba_.shape == (simple.n_clusters_, 10)
     std_error = best.cv_results_["scel_std_error"][best.best_index_]
     assert 0 < best.best_score_ - simple.best_score_ < std_error
+
+
+def test_one_cluster_is_a_constant_guess(blobs):
+    X, y, _ = blobs
+    y_comp = labels.draw(y[y > 0], transition.uniform(3), random_state=0)
+    clf = CPEKMeansClassifierCV([1], classes=range(3), random_state=0).fit(X[y > 0], y_comp)
+    p = clf.predict_proba(X)
+    assert (p == p[0]).all()
+    np.testing.assert_allclose(p[0], [0, 0.5, 0.5], atol=0.1)
+
+
+@pytest.mark.parametrize("counts", [[60], [5, 60], [60, 5], [7, 3, 5], [4, 4]])
+def test_candidates_come_in_any_order_up_to_a_cluster_per_row(counts, blobs):
+    X, _, y_comp = blobs
+    clf = CPEKMeansClassifierCV(counts, random_state=0).fit(X[:60], y_comp[:60])
+    assert clf.cv_results_["param_n_clusters"].tolist() == counts
+    assert clf.cluster_centers_.shape == (clf.n_clusters_, 2)

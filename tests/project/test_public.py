@@ -85,7 +85,7 @@ PUBLIC = {
         "ComplementaryNetClassifierCV",
         "to_onnx",
     ],
-    "ybar.neural.methods": ["METHODS", "Method", "find", "register"],
+    "ybar.neural.methods": ["METHODS", "Method", "find", "op_w", "register", "scarce"],
 }
 
 

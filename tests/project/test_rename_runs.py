@@ -10,7 +10,8 @@ import pytest
 from ybar.experiments.plan import jobs
 from ybar.experiments.plan.model import Dataset, Network, Setting
 from ybar.experiments.runs import transfer
-from ybar.experiments.runs.ledger import Entry, Ledger
+from ybar.experiments.runs.entry import Entry
+from ybar.experiments.runs.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 

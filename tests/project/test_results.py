@@ -41,6 +41,38 @@ def test_the_committed_summaries_are_those_of_the_committed_results(summary):
         assert (RESULTS / name).read_text() == text, name
 
 
+def test_deviations_are_shown_wherever_there_are_two_trials_or_more(summary):
+    cells = summary.cells_of_the_paper()
+    for name, file in (("main", "main_table.md"), ("decoders", "decoder_table.md")):
+        of_table = {(c["dataset"], c["setting"], c["row"]): c for c in cells if c["table"] == name}
+        header, _, *rows = summary.rows_of((RESULTS / file).read_text())
+        for dataset, setting, *entries in rows:
+            for label, text in zip(header[2:], entries, strict=True):
+                cell = of_table[dataset, setting, label]
+                assert ("±" in text.partition(";")[0]) is (int(cell["n"]) >= 2)
+    assert summary.accuracy("75.04", "0.71") == "75.0 ± 0.7"
+    assert summary.accuracy("75.04", "") == "75.0"
+
+
+def test_the_summary_counts_cells_once_and_by_both_criteria(summary):
+    def cell(differs, beyond, repeats="false", std="1.0"):
+        return {"n": "5", "of": "5", "paper_std": std, "differs": differs} | {
+            "beyond_errors": beyond,
+            "repeats": repeats,
+        }
+
+    cells = [
+        cell("false", "false"),
+        cell("false", "true", std="2.1"),
+        cell("true", "true"),
+        cell("true", "true", repeats="true"),
+        cell("", "") | {"n": "0"},
+    ]
+    assert summary.agreement("all", cells) == (
+        *("all", "3 of 4", "5 of 5", "2 of 3 (67%)", "1 of 3 (33%)", "1"),
+    )
+
+
 # --- what the docs claim -------------------------------------------------------------------------
 
 

@@ -8,6 +8,8 @@ import lzma
 import os
 import subprocess
 import sys
+import time
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -16,8 +18,8 @@ import pytest
 pytest.importorskip("typer")
 
 from animals import run, table
-from ybar import datasets
-from ybar.tables import files
+from ybar import datasets, transition
+from ybar.tables import files, fitting
 from ybar.tables.files import DataError
 from ybar.utils.memory import byte_limit
 
@@ -215,3 +217,32 @@ def test_tables_and_models_may_have_names_that_are_no_text(tmp_path):
     done = ybar("predict", b"\xfe.ybar", b"\xfc.csv")
     assert done.returncode == 2
     assert rb"\udcfc.csv" in done.stderr
+
+
+def test_a_hundred_thousand_classes_are_counted_in_seconds_and_refused_by_name(tmp_path):
+    path = tmp_path / "ids.csv"
+    names = [f"class {i}" for i in range(100_000)]
+    pd.DataFrame({"x": np.arange(100_000) % 7, "not": names, "a": "no"}).to_csv(path, index=False)
+    started = time.process_time()
+    for arguments in (["--label", "not"], ["--asked", "not", "--answer", "a"]):
+        done = run("fit", path, *arguments)
+        assert done.exit_code == 2, done.exception
+        assert all(part in done.stderr for part in ("100,000 classes", "not", "'class 0'"))
+    assert time.process_time() - started < 20
+
+
+def test_thousands_of_classes_are_explained_without_much_memory():
+    T = transition.uniform(2_000)
+    tracemalloc.start()
+    lines = fitting._explain_similar_rows(T, [f"class {i}" for i in range(2_000)])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(lines) == 1
+    assert peak < 10 * T.nbytes
+
+
+def test_a_table_of_too_many_columns_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{i}" for i in range(1_000_000)) + "\n" + "1," * 999_999 + "1\n")
+    monkeypatch.setattr(pd, "read_csv", None)
+    refused(path, "200,000", ".npz")

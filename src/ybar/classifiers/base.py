@@ -22,6 +22,7 @@ from .. import decode, labels, metrics, transition
 from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
+from .scoring import warn_if_compared_with_labels
 
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
@@ -44,7 +45,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     _allows_decoder_none = False
 
     @property
-    def _takes_evidence(self) -> bool:
+    def _accepts_evidence(self) -> bool:
         """Whether the classifier learns from evidence of other kinds than complementary labels."""
         return False
 
@@ -86,6 +87,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         ndarray of shape (N,)
         """
         check_is_fitted(self, "classes_")
+        warn_if_compared_with_labels(self)
         decoder = self.decoder_ if self.decoder is None else self.decoder
         if self.estimates_ == "p" and decoder == "max":
             return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
@@ -185,7 +187,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         observed = self._with_transition(observed)
         if by_label is not None:
             return by_label
-        if not self._takes_evidence:
+        if not self._accepts_evidence:
             raise ValueError(
                 "y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "

@@ -36,10 +36,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     ``method="cpe-f"`` trees estimate p, and T is part of the loss -log (Tᵀp)[ȳ], as for networks.
 
     One fit per learning rate yields the held-out SCEL of every number of trees on the way; the
-    features are binned once for all rates. A rate stops early if it cannot win any more: if its
+    features are binned once for all rates. A rate stops early if it seems unable to win: if its
     loss, decreasing as fast as over the last 5 candidates, would end above the best SCEL so far.
-    (The rule is exact as long as the loss decreases ever more slowly, that is, up to noise;
-    ``early_stopping=False`` disables it.) The best pair is then fitted to all rows.
+    This is a heuristic: held-out losses are noisy, so the rule can stop the rate that would have
+    won, and select another pair than the full search. ``early_stopping=False`` evaluates all
+    pairs. The best pair is then fitted to all rows.
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         lowest (the standard error of the difference, see `ybar.metrics.one_standard_error`).
         Learning rates have no order from simple to complex.
     early_stopping : bool
-        Whether a learning rate stops once it cannot win any more.
+        Whether a learning rate stops once it seems unable to win. With False, the search is exact
+        and takes several times as long.
     lightgbm_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15, "max_bin": 63}``.
     random_state : int, Generator, RandomState or None
@@ -105,6 +107,13 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         occur in y, with "cpe-f" all classes.
     n_features_in_ : int
     feature_names_in_ : ndarray
+
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
 
     Examples
     --------
@@ -283,7 +292,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         return outputs
 
     @property
-    def _takes_evidence(self) -> bool:
+    def _accepts_evidence(self) -> bool:
         return self.method == "cpe-f"
 
     def _candidates(self) -> tuple[list[float], list[int]]:

@@ -55,8 +55,8 @@ class Trainer(NamedTuple):
         return booster
 
     def fit(self, learning_rate: float, n_estimators: int) -> str:
-        """Return a booster of all rows in LightGBM's text form."""
-        samples = self.samples(np.arange(len(self.X)))
+        """Return a booster of all rows of some weight in LightGBM's text form."""
+        samples = self.samples(self.target.observed.weighted_rows)
         booster = self.booster(samples, learning_rate)
         for _ in range(n_estimators):
             booster.update(fobj=samples.gradient)
@@ -92,7 +92,7 @@ def search(
     rates, counts : list
         Candidate learning rates, and ascending numbers of trees.
     early_stopping : bool
-        Whether a rate stops once it cannot win any more.
+        Whether a rate stops once it seems unable to win.
     keep_losses : bool
         Whether to keep the losses of each label along the best path.
     advance : callable
@@ -119,7 +119,8 @@ def search(
             scel[i, j], std_error[i, j] = mean_and_error(*losses, trainer.target.observed.weights)
             if keep_losses:
                 path.append(losses)
-            if stop() or (early_stopping and cannot_win(scel[i], j, counts, np.nanmin(scel))):
+            lost = early_stopping and seems_unable_to_win(scel[i], j, counts, np.nanmin(scel))
+            if lost or stop():
                 advance(counts[-1] - counts[j])
                 break
         if np.nanargmin(scel) // len(counts) == i:
@@ -163,8 +164,11 @@ def _held_out_outputs(booster: Any) -> AnyArray:
     return outputs[0]
 
 
-def cannot_win(scel: FloatArray, j: int, counts: list[int], best: float) -> bool:
-    """Return whether a path ends above the best SCEL if it goes on to decrease as it last did."""
+def seems_unable_to_win(scel: FloatArray, j: int, counts: list[int], best: float) -> bool:
+    """Return whether a path ends above the best SCEL if it goes on to decrease as it last did.
+
+    SCEL is noisy, and a path can decrease faster later on, so True does not exclude that it wins.
+    """
     start = j - _WINDOW
     if start < 0:
         return False

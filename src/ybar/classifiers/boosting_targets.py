@@ -30,8 +30,9 @@ class Labels:
     def __init__(self, observed: Observed) -> None:
         self.observed = observed
         rows, k = observed.single_labels()
-        self.seen = np.unique(k)
-        self.weights = mean_one(observed.weights, rows)
+        used = observed.usable[rows]
+        self.seen = np.unique(k[used])
+        self.weights = mean_one(observed.weights, rows[used])
 
     def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
         """Return the row and the label of each sample in a part of the rows."""

@@ -8,14 +8,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
+    _check_method_params,
     check_is_fitted,
     has_fit_parameter,
 )
@@ -63,7 +70,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
     Parameters
     ----------
     estimator : classifier with ``predict_proba``, optional
-        Any scikit-learn classifier or pipeline; by default ``LogisticRegression(max_iter=1000)``.
+        Any scikit-learn classifier, pipeline or search; by default
+        ``LogisticRegression(max_iter=1000)``. A search needs ``scoring="neg_log_loss"``, which is
+        minus SCEL: q must be right for all classes, not only for the most probable label.
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
     decoder : {"l1", "l2", "max", "likelihood"} or callable
@@ -84,6 +93,13 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
     feature_names_in_ : ndarray
         If the base estimator has it.
 
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -94,6 +110,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
     >>> bool((clf.predict(X) == y).mean() > 0.7)
     True
     """
+
+    # Weights always reach this fit; the requests of the base estimator decide what it is passed.
+    __metadata_request__fit = {"sample_weight": True}  # noqa: RUF012
 
     estimator_: Any
     seen_classes_: IntArray
@@ -111,7 +130,9 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         self.decoder = decoder
         self.classes = classes
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
         """Fit to complementary labels.
 
         Parameters
@@ -121,7 +142,10 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
             Complementary labels: the classes that each row is said not to have. Each of several
             labels counts as a sample.
         sample_weight : array-like of shape (N,), optional
-            Only if the base estimator supports sample weights.
+            Only if the base estimator supports sample weights. If scikit-learn's metadata routing
+            is enabled, the base estimator gets them if it requests them.
+        **fit_params : dict
+            Other metadata that the base estimator requests. Requires metadata routing.
 
         Returns
         -------
@@ -129,26 +153,20 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         """
         base = self._base()
         _check_base(base)
+        sample_weight, metadata = self._route(sample_weight, fit_params)
         observed = self._observe_fit(X, y, sample_weight)
         rows, indices = observed.single_labels()
-        X_fit, weights = X, observed.weights
+        weights = observed.weights
+        if weights is not None:  # a row of weight 0 is as good as absent
+            rows, indices = rows[weights[rows] > 0], indices[weights[rows] > 0]
+            metadata[_weight_parameter(base)] = weights
+        X_fit = X
         if not np.array_equal(rows, np.arange(len(observed))):  # not one label per row
             X_fit = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
-            weights = None if weights is None else weights[rows]
+            metadata = _check_method_params(X, metadata, indices=rows)
         # Some estimators (XGBoost) insist on labels 0..m-1 without gaps.
         seen, y_fit = np.unique(indices, return_inverse=True)
-        fit_params = {} if weights is None else {_weight_parameter(base): weights}
-        try:
-            fitted = clone(base).fit(X_fit, y_fit, **fit_params)
-        except Exception as err:
-            kind = next((k for k in (ValueError, TypeError) if isinstance(err, k)), RuntimeError)
-            reason = " ".join(str(err).split())
-            if kind is RuntimeError:
-                reason = f"{type(err).__name__}: {reason}"
-            raise kind(
-                f"estimator {type(base).__name__} could not be fitted to X and the "
-                f"complementary labels: {reason}"
-            ) from err
+        fitted = _fit(base, X_fit, y_fit, metadata)
         self.estimator_, self.seen_classes_ = fitted, seen
         self.classes_, self.transition_ = observed.classes, observed.T
         for attribute in ("n_features_in_", "feature_names_in_"):
@@ -174,7 +192,33 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         return q
 
     def _base(self) -> Any:
-        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        default = LogisticRegression(max_iter=1000)
+        return default.set_fit_request(sample_weight=True) if _routing_enabled() else default
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which metadata each method uses, or passes to the base estimator.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self._base(), method_mapping=to_fit)
+
+    def _route(
+        self, sample_weight: ArrayLike | None, fit_params: dict[str, Any]
+    ) -> tuple[ArrayLike | None, dict[str, Any]]:
+        """Return the weights and the other metadata that the base estimator is fitted with."""
+        if not _routing_enabled():
+            _raise_for_params(fit_params, self, "fit")
+            return sample_weight, {}
+        if sample_weight is not None:
+            fit_params = {"sample_weight": sample_weight, **fit_params}
+        metadata = dict(process_routing(self, "fit", **fit_params).estimator.fit)
+        return metadata.pop("sample_weight", None), metadata
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -184,10 +228,25 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         return tags
 
 
+def _fit(base: Any, X: Any, y: IntArray, metadata: dict[str, Any]) -> Any:
+    """Return a fitted clone of the base estimator; its errors name it."""
+    try:
+        return clone(base).fit(X, y, **metadata)
+    except Exception as err:
+        kind = next((k for k in (ValueError, TypeError) if isinstance(err, k)), RuntimeError)
+        reason = " ".join(str(err).split())
+        if kind is RuntimeError:
+            reason = f"{type(err).__name__}: {reason}"
+        raise kind(
+            f"estimator {type(base).__name__} could not be fitted to X and the complementary "
+            f"labels: {reason}"
+        ) from err
+
+
 def _weight_parameter(estimator: Any) -> str:
     """Return the fit parameter that passes sample weights on to the estimator."""
-    if get_config()["enable_metadata_routing"] and isinstance(estimator, (Pipeline, BaseSearchCV)):
-        return "sample_weight"  # metadata routing passes it on
+    if _routing_enabled():
+        return "sample_weight"  # the estimator routes it on
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{_weight_parameter(last)}"

@@ -31,15 +31,22 @@ def splits(
 ) -> list[Split]:
     """Return (training, validation) row indices: one random hold-out, or the splits of `cv`.
 
-    Both parts of each split must have usable rows: informative, and of a weight above 0.
+    Rows of weight 0 are in no part and do not change the others, as if they were absent. Both
+    parts of each split must have usable rows: informative, and of a weight above 0.
     """
+    rows = observed.weighted_rows
     if cv is None:
-        parts = [_random_part(len(observed), validation_fraction, random_state)]
-    else:
-        parts = _splits_of(cv, observed, random_state)
-    usable = observed.usable
+        parts = [_random_part(len(rows), validation_fraction, random_state)]
+    elif isinstance(cv, (int, np.integer)) or hasattr(cv, "split"):
+        parts = _splits_of(cv, observed.code[rows], random_state)
+    else:  # these indices count all rows
+        parts = _splits_of(cv, observed.code, random_state)
+        rows = np.arange(len(observed))
+    usable, kept = observed.usable, np.isin(np.arange(len(observed)), observed.weighted_rows)
+    weighted = []
     for pair in parts:
-        for part, purpose in zip(pair, ("train", "validate"), strict=True):
+        both = [rows[part] for part in pair]
+        for part, purpose in zip(both, ("train", "validate"), strict=True):
             if not usable[part].any():
                 name, remedy = "cv", "Choose other parts"
                 if cv is None:
@@ -48,7 +55,9 @@ def splits(
                     f"{name} must leave labelled rows of some weight to {purpose} on; got none in "
                     f"{len(part)} rows. {remedy}"
                 )
-    return parts
+        training, validation = (part[kept[part]] for part in both)
+        weighted.append((training, validation))
+    return weighted
 
 
 def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
@@ -66,8 +75,8 @@ def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
     return split(n_rows, n_validation, random_state)
 
 
-def _splits_of(cv: Any, observed: Observed, random_state: Seed) -> list[Split]:
-    n_rows = len(observed)
+def _splits_of(cv: Any, code: IntArray, random_state: Seed) -> list[Split]:
+    n_rows = len(code)
     if isinstance(cv, (int, np.integer)):
         if not 2 <= cv <= n_rows:
             raise ValueError(f"cv must be an int from 2 to the {n_rows} rows; got {cv}")
@@ -75,7 +84,7 @@ def _splits_of(cv: Any, observed: Observed, random_state: Seed) -> list[Split]:
         seed = int(as_generator(random_state).integers(2**31))
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     try:
-        pairs = list(check_cv(cv).split(np.empty((n_rows, 0)), observed.code))
+        pairs = list(check_cv(cv).split(np.empty((n_rows, 0)), code))
         parts = [(np.arange(n_rows)[a], np.arange(n_rows)[b]) for a, b in pairs]
     except (TypeError, ValueError, IndexError) as err:
         raise ValueError(

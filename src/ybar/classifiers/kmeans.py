@@ -31,7 +31,8 @@ __all__ = ["CPEKMeansClassifierCV"]
 _N_FOLDS = 5
 _LABELS_PER_CLUSTER = 20  # on average, among the default candidates
 _ROWS_PER_CELL = 10
-_MOST_CELLS = 512
+_MOST_CLUSTERS = 512
+_MOST_STEPS = 100  # of K-means
 
 
 class CPEKMeansClassifierCV(ComplementaryClassifier):
@@ -41,11 +42,11 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
     almost nothing about its row, but the labels of a whole cluster show which class is named less
     often than T predicts.
 
-    K-means divides all rows, labelled or not, into small cells, and Ward's method merges the cells
-    step by step, so one clustering yields every candidate number of clusters. In each cluster, p
-    maximises the likelihood of the pooled labels under T. (One more label, drawn with equally
-    likely classes, is added to each cluster, so no possible label has the probability 0.)
-    Clusters do not depend on labels, so folds hold out labels only.
+    K-means divides all rows, labelled or not, into small cells. Ward's method merges the cells
+    step by step. The merged cells are where K-means starts for each candidate number of clusters.
+    In each cluster, p maximises the likelihood of the pooled labels under T. (One more label,
+    drawn with equally likely classes, is added to each cluster, so no possible label has the
+    probability 0.) Clusters do not depend on labels, so folds hold out labels only.
 
     Distances decide what a cluster is: scale the features first, for example with
     ``StandardScaler`` in a pipeline, unless they share a unit, as pixels do.
@@ -53,8 +54,8 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
     Parameters
     ----------
     cluster_counts : list of int, optional
-        Candidates for the number of clusters; by default K/2, 3K/4, K, 3K/2, 2K, …, as long as
-        clusters have 20 labels on average, and at most 512.
+        Candidates for the number of clusters; by default 1 (the same p for all rows), K/2, 3K/4,
+        K, 3K/2, 2K, …, as long as clusters have 20 labels on average, and at most 512.
     n_components : int or None
         Dimensions after PCA. No PCA if None, or if there are no more features than that.
     transition : "uniform" or array-like of shape (K, K)
@@ -85,14 +86,20 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
         scikit-learn's ``params``, ``mean_test_score``, ``rank_test_score``.
     best_params_, best_index_, best_score_ : as in ``GridSearchCV``
     pca_ : fitted PCA, or None
-    cell_centers_ : ndarray of shape (n_cells, n_components)
-        A row belongs to the cell with the nearest centre.
-    cluster_of_cell_ : ndarray of shape (n_cells,)
+    cluster_centers_ : ndarray of shape (n_clusters_, n_components)
+        A row belongs to the cluster with the nearest centre.
     cluster_proba_ : ndarray of shape (n_clusters_, K)
         The ordinary-class probabilities of each cluster.
     estimates_ : "p"
     n_features_in_ : int
     feature_names_in_ : ndarray
+
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
 
     Examples
     --------
@@ -111,8 +118,7 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
     best_index_: int
     best_score_: float
     pca_: PCA | None
-    cell_centers_: AnyArray
-    cluster_of_cell_: IntArray
+    cluster_centers_: AnyArray
     cluster_proba_: FloatArray
 
     def __init__(
@@ -162,15 +168,14 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
             seed = int(generator.integers(2**31))
             numbers = as_float(X)
             self.pca_ = fit_pca(numbers, self.n_components, seed)
-            cell, self.cell_centers_, clusters = _cluster(
-                reduced(numbers, self.pca_), candidates, seed
-            )
-            path = [_losses(clusters[i][cell], observed, parts) for i in range(len(candidates))]
+            clusterings = _cluster(reduced(numbers, self.pca_), candidates, seed)
+            path = [_losses(each.labels_, observed, parts) for each in clusterings]
             best = select_by_scel(self, "n_clusters", candidates, path)
             self.n_clusters_ = candidates[best]
-            self.cluster_of_cell_ = clusters[best]
+            self.cluster_centers_ = clusterings[best].cluster_centers_
             rows, k = observed.single_labels()
-            counts = _counts(clusters[best][cell][rows], k, clusters[best].max() + 1, observed.T)
+            cluster = clusterings[best].labels_[rows]
+            counts = _counts(cluster, k, self.n_clusters_, observed.T)
             self.cluster_proba_ = decode.class_probabilities(_shares(counts), observed.T)
             self.classes_, self.transition_ = observed.classes, observed.T
         return self
@@ -186,43 +191,55 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
                 )
             return candidates
         n_labels = len(observed.single_labels()[0])
-        most = min(max(n_labels // _LABELS_PER_CLUSTER, 1), n_rows, _MOST_CELLS)
+        most = min(n_labels // _LABELS_PER_CLUSTER, n_rows, _MOST_CLUSTERS)
         multiples = {int(K * 2.0**j * m) for j in range(-1, 10) for m in (1, 1.5)}
-        return sorted(c for c in multiples if 2 <= c <= most) or [most]
+        return [1, *sorted(c for c in multiples if 1 < c <= most)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the ordinary-class probabilities of the cluster of each row of X."""
         check_is_fitted(self, "cluster_proba_")
         numbers = reduced(as_float(self._validate(X, reset=False)), self.pca_)
-        cell = pairwise_distances_argmin(numbers, self.cell_centers_)
-        return np.asarray(self.cluster_proba_[self.cluster_of_cell_[cell]])
+        cluster = pairwise_distances_argmin(numbers, self.cluster_centers_)
+        return np.asarray(self.cluster_proba_[cluster])
 
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q = p T, with the p of the cluster of each row of X."""
         return self.predict_proba(X) @ self.transition_
 
 
-def _cluster(
-    X: AnyArray, candidates: list[int], seed: int
-) -> tuple[IntArray, AnyArray, list[IntArray]]:
-    """Return the cell of each row, the centres of the cells, and each candidate's clusters.
+def _cluster(X: AnyArray, candidates: list[int], seed: int) -> list[KMeans]:
+    """Return K-means for each number of clusters, started from merged cells.
 
-    Clusters are one index per cell. K-means is fitted to all rows on one thread: on several, sums
-    depend on the order in which they finish.
+    It runs on one thread: on several, sums depend on the order in which they finish.
     """
-    n_cells = min(len(X), max(2, *candidates, min(len(X) // _ROWS_PER_CELL, _MOST_CELLS)))
+    n_cells = min(len(X), max(2, *candidates, min(len(X) // _ROWS_PER_CELL, _MOST_CLUSTERS)))
     with threadpool_limits(1), warnings.catch_warnings():
-        # Rows that are equal can leave fewer cells than asked for.
+        # Rows that are equal can leave fewer clusters than asked for.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans = KMeans(n_cells, n_init=1, max_iter=100, random_state=seed).fit(X)
-    tree = linkage(kmeans.cluster_centers_, "ward")
-    cuts = cut_tree(tree, candidates).T.astype(np.intp)
-    return kmeans.labels_, kmeans.cluster_centers_, list(cuts)
+        cells = KMeans(n_cells, n_init=1, max_iter=_MOST_STEPS, random_state=seed).fit(X)
+        sizes = np.maximum(np.bincount(cells.labels_, minlength=n_cells), 1)
+        # cut_tree(tree, n_clusters) puts the partition into single cells in a wrong column.
+        partitions = cut_tree(linkage(cells.cluster_centers_, "ward")).T
+        return [
+            KMeans(
+                n_clusters,
+                init=_means(cells.cluster_centers_, sizes, partitions[n_cells - n_clusters]),
+                n_init=1,
+                max_iter=_MOST_STEPS,
+            ).fit(X)
+            for n_clusters in candidates
+        ]
+
+
+def _means(centers: AnyArray, sizes: IntArray, cluster: IntArray) -> AnyArray:
+    """Return the mean of each cluster of cells, from the centres and sizes of the cells."""
+    weights = np.where(cluster == np.arange(cluster.max() + 1)[:, None], sizes, 0)
+    return np.asarray(weights @ centers / weights.sum(axis=1, keepdims=True))
 
 
 def _losses(cluster: IntArray, observed: Observed, parts: list[hold_out.Split]) -> Losses:
     """Return the losses of the held-out labels, from the p of the labels left in each cluster."""
-    n_clusters, n_rows = cluster.max() + 1, len(observed)
+    n_clusters, n_rows = int(cluster.max()) + 1, len(observed)
     joined = []
     for train, validation in parts:
         rows, k = observed.subset(train).single_labels()

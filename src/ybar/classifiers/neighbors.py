@@ -77,6 +77,13 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray
 
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
+
     Examples
     --------
     >>> from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition

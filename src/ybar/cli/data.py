@@ -6,12 +6,18 @@ import difflib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
 from .options import Json
 from .output import console, say, show_json, show_lines
 
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets.  [default: all]")
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME]...",
+        help="Data sets.  [default: all]",
+        autocompletion=completion.data_sets,
+    ),
 ]
 
 _VERIFIED = "verified"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
 from .options import Data, Delimiter, Json, Model, ModelImageSize, OptionalLabels, Separator
 from .output import console, note, show_json, show_lines
@@ -20,7 +21,9 @@ _MOST_CLASSES = 20
 def evaluate(
     model: Model,
     data: Data,
-    true: Annotated[str | None, typer.Option(help="Column of true labels.")] = None,
+    true: Annotated[
+        str | None, typer.Option(help="Column of true labels.", autocompletion=completion.columns)
+    ] = None,
     label: OptionalLabels = None,
     separator: Separator = "|",
     delimiter: Delimiter = None,

@@ -7,6 +7,7 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
 from .options import Classes, Data, Delimiter, ImageSize, Json, OptionalLabels, Seed, Separator
 from .output import console, note, progress, show_json, show_lines
@@ -44,12 +45,16 @@ def fit(
         str | None,
         typer.Option(
             help="Column of the class that a yes-or-no question named, such as a class that a "
-            "model suggested. Needs --answer, and no --label."
+            "model suggested. Needs --answer, and no --label.",
+            autocompletion=completion.columns,
         ),
     ] = None,
     answer: Annotated[
         str | None,
-        typer.Option(help="Column of the answers: yes or no, true or false, 1 or 0."),
+        typer.Option(
+            help="Column of the answers: yes or no, true or false, 1 or 0.",
+            autocompletion=completion.columns,
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="The model file to write.")] = "model.ybar",
     classes: Classes = None,
@@ -58,7 +63,8 @@ def fit(
         typer.Option(
             help="The transition matrix T, the probabilities of each complementary label given "
             "the class: uniform, a CSV file, or estimate:COLUMN, where the column holds a true "
-            "label in a few rows."
+            "label in a few rows.",
+            autocompletion=completion.matrices,
         ),
     ] = "uniform",
     method: Annotated[
@@ -67,7 +73,8 @@ def fit(
             help="auto compares seven models and keeps the one with the lowest SCEL, the log loss "
             "on held-out complementary labels. Others: logistic, kmeans, knn, forest, boosting, "
             "or the method of a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, "
-            "ure-ga, ..."
+            "ure-ga, ...",
+            autocompletion=completion.methods,
         ),
     ] = "auto",
     decoder: Annotated[
@@ -79,7 +86,10 @@ def fit(
     ] = None,
     leave_out: Annotated[
         list[str] | None,
-        typer.Option(help="Column that is not a feature. Repeat the option for several columns."),
+        typer.Option(
+            help="Column that is not a feature. Repeat the option for several columns.",
+            autocompletion=completion.columns,
+        ),
     ] = None,
     time_limit: Annotated[
         float | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from . import completion
 from .app import typer
 
 Data = Annotated[
@@ -19,7 +20,9 @@ Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model file, as written by ybar fit.")
 ]
 _LABEL = typer.Option(
-    "--label", help="Column of complementary labels. Repeat the option for several columns."
+    "--label",
+    help="Column of complementary labels. Repeat the option for several columns.",
+    autocompletion=completion.columns,
 )
 Labels = Annotated[list[str], _LABEL]
 OptionalLabels = Annotated[list[str] | None, _LABEL]

@@ -7,6 +7,7 @@ import json as json_module
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
 from .options import Data, Delimiter, Model, ModelImageSize, Output
 from .output import progress, say
@@ -35,7 +36,8 @@ def predict(
         list[str] | None,
         typer.Option(
             help="Column of the data to copy to the output, such as an id. Repeat the option for "
-            "several columns."
+            "several columns.",
+            autocompletion=completion.columns,
         ),
     ] = None,
     delimiter: Delimiter = None,

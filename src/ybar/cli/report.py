@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from . import completion
 from .app import app, examples, typer
 from .options import Delimiter, ModelImageSize, OptionalLabels, Separator
 from .output import say
@@ -35,7 +36,10 @@ def report(
     data: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="Rows to evaluate the model on.")
     ] = None,
-    true: Annotated[str | None, typer.Option(help="Column of true labels in DATA.")] = None,
+    true: Annotated[
+        str | None,
+        typer.Option(help="Column of true labels in DATA.", autocompletion=completion.columns),
+    ] = None,
     label: OptionalLabels = None,
     separator: Separator = "|",
     delimiter: Delimiter = None,

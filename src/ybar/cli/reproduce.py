@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+from . import completion
 from .app import app, examples, typer
 
 
@@ -30,7 +31,8 @@ def reproduce(
     plan: Annotated[
         str,
         typer.Argument(
-            help="A plan: a TOML file, or one that comes with ybar (paper, leaderboard, digits)."
+            help="A plan: a TOML file, or one that comes with ybar (paper, leaderboard, digits).",
+            autocompletion=completion.plans,
         ),
     ] = "paper",
     ledger: Annotated[

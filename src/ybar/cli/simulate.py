@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from . import completion
 from .app import app, examples, typer
 from .options import Data, Delimiter, ImageSize, Json, Output, Seed, Separator
 from .output import note, say, show_json
@@ -18,11 +19,16 @@ from .output import note, say, show_json
 )
 def simulate(
     data: Data,
-    target: Annotated[str, typer.Option(help="Column of true classes.")],
+    target: Annotated[
+        str, typer.Option(help="Column of true classes.", autocompletion=completion.columns)
+    ],
     output: Output = "-",
     transition: Annotated[
         str,
-        typer.Option(help="The transition matrix T: uniform, weak, strong, or a CSV file."),
+        typer.Option(
+            help="The transition matrix T: uniform, weak, strong, or a CSV file.",
+            autocompletion=completion.matrices,
+        ),
     ] = "uniform",
     noise: Annotated[
         float,

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from . import completion
 from .app import app, examples, typer
 from .options import Classes, Delimiter, Json, Labels, Output, Separator
 from .output import console, note, say, show_json, show_lines
@@ -19,6 +20,7 @@ Spec = Annotated[
         metavar="T",
         help="A CSV file, - for CSV from standard input, uniform:K, weak:K[:SEED] or "
         "strong:K[:SEED], where K is the number of classes.",
+        autocompletion=completion.sized_matrices,
     ),
 ]
 
@@ -122,7 +124,13 @@ def estimate(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="A table with true and complementary labels.")
     ],
-    true: Annotated[str, typer.Option(help="Column of true labels; empty where they are unknown.")],
+    true: Annotated[
+        str,
+        typer.Option(
+            help="Column of true labels; empty where they are unknown.",
+            autocompletion=completion.columns,
+        ),
+    ],
     label: Labels,
     classes: Classes = None,
     separator: Separator = "|",

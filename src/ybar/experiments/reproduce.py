@@ -22,7 +22,8 @@ from .results.choose import Runs
 from .runs import data, transfer
 from .runs.cluster import Cluster
 from .runs.cost import Cost, cost_of_jobs
-from .runs.ledger import Entry, Ledger
+from .runs.entry import Entry
+from .runs.ledger import Ledger
 from .runs.sweep import sweep
 
 _SECONDS_TO_START = 5.0
@@ -54,7 +55,7 @@ def reproduce(
 
     The parameters are the options of the command line.
     """
-    plan = reading.read(source)
+    plan = reading.read(source, imports=not dry_run)
     selection = Selection.of(plan, datasets, settings, bases, trials)
     path = ledger or Path(f"{Path(source).stem}.sqlite")
     folder = output or Path(f"{Path(source).stem}-results")
@@ -189,8 +190,8 @@ def _run(
     console: Any,
 ) -> None:
     """Run the jobs that the ledger does not have."""
+    forgotten = ledger.forget((n for job in jobs for n in hashes(job)), failed=retry_failed)
     if retry_failed:
-        forgotten = ledger.forget_failed(name for job in jobs for name in hashes(job))
         console.print(f"{forgotten} failed runs will be run again")
     known = ledger.hashes()
     todo = [job for job in jobs if set(hashes(job)) - known.keys()]

@@ -93,6 +93,11 @@ class Observed:
         usable = self.informative
         return usable if self.weights is None else usable & (self.weights > 0)
 
+    @property
+    def weighted_rows(self) -> IntArray:
+        """The indices of the rows of a weight above 0."""
+        return np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+
     def subset(self, rows: AnyArray) -> Self:
         """Return the observations of some rows."""
         weights = None if self.weights is None else self.weights[rows]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..classifiers import hold_out
 from ..classifiers.base import ComplementaryClassifier
+from ..classifiers.scoring import warn_if_compared_with_labels
 from ..labels.observed import Observed
 from ..utils import checks
 from ..utils.extras import require
@@ -40,7 +41,7 @@ class NetBase(ComplementaryClassifier):
     """What the classifier and its search share."""
 
     _allows_decoder_none = True
-    _takes_evidence = True
+    _accepts_evidence = True
 
     method: Any
     hidden_layer_sizes: Any
@@ -104,6 +105,7 @@ class NetBase(ComplementaryClassifier):
         ndarray of shape (N,)
         """
         logits = self._logits(X)
+        warn_if_compared_with_labels(self)
         return self.classes_[self._reading().classes(logits, self.learned_transition_)]
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -40,7 +40,8 @@ class ComplementaryNetClassifier(NetBase):
     ----------
     method : str or callable
         "ure", "ure-nn", "ure-ga", "fwd", "scl-nl", "scl-exp", "dm", "dm-unweighted", "cpe-i",
-        "cpe-f", "cpe-t", "cpe-n", a name passed to `ybar.neural.methods.register`, or a callable of
+        "cpe-f", "cpe-t", "cpe-n", "op", "op-w", "mcl-log", "mcl-exp", "mcl-mae", "proden", "pc",
+        "scarce", a name passed to `ybar.neural.methods.register`, or a callable of
         (logits, y_comp, log_T) that returns the loss of each row.
     hidden_layer_sizes : tuple of int
         Units of each hidden layer (ReLU); ``()`` is the linear model.
@@ -120,6 +121,11 @@ class ComplementaryNetClassifier(NetBase):
     uint8 X is assumed to be images and scaled to [0, 1] as it is read. Other numbers are not
     scaled: put a ``StandardScaler`` in front. Arrays may be memory maps: batches are read when they
     are needed, and X is never copied as a whole.
+
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
 
     Examples
     --------

@@ -32,12 +32,16 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 @dataclass(frozen=True)
 class Recipe:
-    """The training settings that the runs of a population share."""
+    """The training settings that the runs of a population share.
+
+    With `transition_as_weights` the learned T is trained with Adam's settings of the weights.
+    """
 
     max_epochs: int = 40
     batch_size: int = 256
     weight_decay: float = 0.0
     weight_averaging: float = 0.0
+    transition_as_weights: bool = False
 
 
 class Epoch(NamedTuple):
@@ -71,7 +75,9 @@ class Stack:
             if parameters is not None:
                 rate = run.learning_rate * PARAMETRISATIONS[str(run.method.learns)].relative_rate
                 # The gradient at an entry of T is as small as the entry: 1e-8 would stop it.
-                self.optimisers.append(Adam([parameters], rate, eps=1e-16))
+                alike = recipe.transition_as_weights
+                decay, eps = (recipe.weight_decay, 1e-8) if alike else (0.0, 1e-16)
+                self.optimisers.append(Adam([parameters], rate, decay, eps))
         trained = [p for optimiser in self.optimisers for p in optimiser.parameters]
         # The statistics of batch normalisation belong to the weights: they are averaged alike.
         self.average = Average([*trained, *model.untrained()], recipe.weight_averaging)

@@ -96,6 +96,8 @@ class Objective:
     patterns : tuple or None
         Log rest and counts of `Patterns`, and the likelihoods under the T that was passed, (K, M),
         if labels are patterns. Set by `observe`.
+    ruled_out : Tensor
+        The classes that a label, or the labels of a pattern, rule out: (K or M, K).
     """
 
     def __init__(self, runs: Sequence[Run], transition: TransitionLayer) -> None:
@@ -105,6 +107,7 @@ class Objective:
         self.shares: Tensor | None = None
         self.n_labels = 1
         self.patterns: tuple[Tensor, Tensor, Tensor] | None = None
+        self.ruled_out = torch.eye(len(self.log_T), dtype=torch.bool, device=self.log_T.device)
         self.parts: list[LikelihoodPart | MethodPart] = []
         for method in dict.fromkeys(run.method for run in runs):
             if not _is_likelihood(method):
@@ -169,6 +172,7 @@ class Objective:
             for a in (*patterns, fixed.T)
         )
         self.patterns = log_rest, counts, columns
+        self.ruled_out = counts > 0
 
     def __call__(self, logits: Tensor, y_comp: Tensor, weight: Tensor | None) -> Tensor:
         """Return the gradient at the logits of B times each run's mean loss over the batch.
@@ -223,9 +227,11 @@ class Objective:
         self, part: MethodPart, logits: Tensor, y_comp: Tensor, weight: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         method = part.method
-        if method.whole_batch:
+        if method.whole_batch and not method.joint_labels:
             shares = self.shares if part.shares is None else part.shares
             weight = weight if shares is None else balanced(y_comp, weight, shares)
+        if method.joint_labels:
+            y_comp = self.ruled_out.index_select(0, y_comp)
         if method.gradient is None:
             return self._by_autograd(part, logits, y_comp, weight)
         if method.whole_batch:

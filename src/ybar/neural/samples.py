@@ -29,7 +29,8 @@ class Samples(NamedTuple):
 def collect(observed: Observed, rows: IntArray, method: Method | None = None) -> Samples:
     """Return the samples of some rows, with their weights as they were passed.
 
-    A method that minimises a likelihood uses all labels of a row jointly. Other methods, and SCEL
+    A method that minimises a likelihood, or whose loss is of sets of labels, uses all labels of a
+    row jointly. Other methods, and SCEL
     (`method` is None), use each label separately.
     """
     part = observed.subset(rows)
@@ -37,7 +38,7 @@ def collect(observed: Observed, rows: IntArray, method: Method | None = None) ->
         # The part may hold few of the many sets of labels: the others need not be evaluated.
         used, code = np.unique(part.code, return_inverse=True)
         part = replace(part, code=code, patterns=Patterns(*(a[used] for a in part.patterns)))
-    jointly = method is not None and method.takes_evidence
+    jointly = method is not None and method.reads_rows
     of_part, code, patterns = part.joint_terms() if jointly else part.separate_terms()
     weight = None if part.weights is None else part.weights[of_part]
     return Samples(rows[of_part], code, weight, None if patterns.one_label_each else patterns)
@@ -77,17 +78,24 @@ def _check_allowed(observed: Observed, method: Method) -> None:
             "all 0. Correct transition, or use method='cpe-n'"
         )
     impossible = np.asarray((observed.log_table == -np.inf).all(axis=1))[observed.code]
-    if method.takes_evidence and impossible.any():
+    if method.accepts_evidence and impossible.any():
         raise ValueError(
             "y must hold only labels that transition allows; those of row "
             f"{int(np.argmax(impossible))} cannot occur together, whatever its class. Correct "
             "it or transition, or use method='cpe-n'"
         )
+    whole = np.asarray(observed.label_table.all(axis=1))[observed.code]
+    if method.joint_labels and whole.any():
+        raise ValueError(
+            "y must leave at least one class in every row for a method that reads the labels of a "
+            f"row together; row {int(np.argmax(whole))} rules out all {len(observed.classes)} "
+            "classes. Correct it, or use method='cpe-n'"
+        )
 
 
 def _check_evidence(observed: Observed, method: Method, criterion: str, begun: bool) -> None:
     """Check that the method and the criterion support evidence of other kinds than labels."""
-    if not method.takes_evidence:
+    if not method.accepts_evidence:
         raise ValueError(
             "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
             "than complementary labels: only a likelihood has room for them"

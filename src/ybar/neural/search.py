@@ -54,6 +54,13 @@ patience, device, random_state, verbose, callbacks :
         The history of each rate, with its best trust; ``history_`` is that of the best rate.
     classes_, transition_, coefs_, … : as in `ComplementaryNetClassifier`
 
+    Notes
+    -----
+    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
+    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
+    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
+    predicted classes in this way.
+
     Examples
     --------
     >>> from ybar import ComplementaryNetClassifierCV, datasets, labels, transition

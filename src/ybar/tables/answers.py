@@ -52,7 +52,7 @@ def read_answers(
     codes = np.full(len(frame), -1)
     if classes is None:
         classes = sorted({name for name in questions if name}, key=natural_order)
-    check_classes(classes, [asked], NAME_CLASSES)
+    check_classes(classes, len(frame), [asked], NAME_CLASSES)
     index = {name: i for i, name in enumerate(classes)}
     mask = np.zeros((len(frame), len(classes)), dtype=bool)
     for row, (name, reply) in enumerate(zip(questions, replies, strict=True)):

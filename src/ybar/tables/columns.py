@@ -31,6 +31,10 @@ _DAY = (
 )
 _TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[ap]m)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _DATE = re.compile(rf"(?:{_DAY})(?:[T ,]+{_TIME})?|{_TIME}", re.IGNORECASE)
+_CELLS_AT_ONCE = 10_000_000
+_EMPTY = "it is empty"
+_CONSTANT = "all its values are the same"
+_INFINITE = "it has infinite numbers"
 _HOLDS_TIMES = "it holds dates or times; convert them to numbers first"
 
 
@@ -64,8 +68,14 @@ class Columns(NamedTuple):
 def classify(frame: Any, leave_out: Sequence[str]) -> Columns:
     """Return the columns of a table by kind, except those that are not features."""
     columns = Columns([], [], [], {})
-    for name in frame.columns:
-        if name not in leave_out:
+    not_features = frozenset(leave_out)
+    features = [name for name in frame.columns if name not in not_features]
+    numbers = [name for name, dtype in frame.dtypes.items() if _is_numeric(dtype)]
+    kinds = dict(zip(numbers, _kinds_of_numbers(frame[numbers]), strict=True))
+    for name in features:
+        if name in kinds:
+            _add_numbers(columns, name, kinds[name])
+        else:
             _add(columns, name, frame[name])
     if not columns.used:
         reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.left_out.items())
@@ -76,6 +86,37 @@ def classify(frame: Any, leave_out: Sequence[str]) -> Columns:
     return columns
 
 
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a column holds numbers of numpy, not those of an extension of pandas."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def _kinds_of_numbers(frame: Any) -> list[str]:
+    """Return for each column of numbers why it is no feature, or "".
+
+    All columns at once: a method of pandas takes a millisecond for each of a million columns.
+    """
+    kinds: list[str] = []
+    at_once = max(1, _CELLS_AT_ONCE // max(1, len(frame)))
+    for start in range(0, frame.shape[1], at_once):
+        part = frame.iloc[:, start : start + at_once]
+        values = part.to_numpy(dtype=np.float64, na_value=np.nan)
+        low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+        infinite = np.isinf(low) | np.isinf(high)
+        reasons = [_INFINITE, _EMPTY, _CONSTANT]
+        kinds += np.select([infinite, np.isnan(low), low == high], reasons, "").tolist()
+    return kinds
+
+
+def _add_numbers(columns: Columns, name: str, kind: str) -> None:
+    if kind == _INFINITE:
+        raise _infinite(name, "Correct them, or add --leave-out")
+    if kind:
+        columns.left_out[name] = kind
+    else:
+        columns.numbers.append(name)
+
+
 def _add(columns: Columns, name: str, column: Any) -> None:
     if any(is_nested(value) for value in column.head(_ROWS_INSPECTED)):
         columns.left_out[name] = "its cells hold lists or records; write a column for each part"
@@ -83,12 +124,11 @@ def _add(columns: Columns, name: str, column: Any) -> None:
     column = _as_numbers_with_gaps(column)
     values = column.dropna()
     if not len(values):
-        columns.left_out[name] = "it is empty"
+        columns.left_out[name] = _EMPTY
     elif values.nunique() == 1:
-        columns.left_out[name] = "all its values are the same"
+        columns.left_out[name] = _CONSTANT
     elif column.dtype.kind in "biuf":
-        _check_finite(values, name, "Correct them, or add --leave-out")
-        columns.numbers.append(name)
+        _add_numbers(columns, name, *_kinds_of_numbers(column.to_frame()))
     elif column.dtype.kind in "mM":
         columns.left_out[name] = _HOLDS_TIMES
     else:
@@ -185,24 +225,26 @@ def as_features(frame: Any, columns: Columns) -> Any:
             f"missing. The data has {', '.join(map(str, list(frame.columns)[:20]))}"
         )
     converted: dict[str, Any] = {}
-    for name in columns.used:
+    types = dict(frame.dtypes.items())
+    for name in columns.numbers:
+        if types[name].kind not in "biuf":
+            converted[name] = _numbers(frame[name], name)
+    for name in [*columns.categories, *columns.texts]:
         column = frame[name]
-        if name in columns.numbers:
-            if column.dtype.kind not in "biuf":
-                converted[name] = column = _numbers(column, name)
-            if column.dtype.kind == "f":
-                _check_finite(column, name, "Correct them, or leave the cells empty")
-        else:
-            as_text = column.astype(object).where(column.notna(), None)
-            converted[name] = as_text.map(lambda value: "" if value is None else _name(value))
-            if name in columns.categories:
-                converted[name] = converted[name].where(column.notna(), "(missing)")
-    return frame[columns.used].assign(**converted)
+        as_text = column.astype(object).where(column.notna(), None)
+        converted[name] = as_text.map(lambda value: "" if value is None else _name(value))
+        if name in columns.categories:
+            converted[name] = converted[name].where(column.notna(), "(missing)")
+    features = frame[columns.used].assign(**converted)
+    kinds = _kinds_of_numbers(features[columns.numbers])
+    if _INFINITE in kinds:
+        name = columns.numbers[kinds.index(_INFINITE)]
+        raise _infinite(name, "Correct them, or leave the cells empty")
+    return features
 
 
-def _check_finite(column: Any, name: str, remedy: str) -> None:
-    if np.isinf(column.to_numpy(dtype=float)).any():
-        raise DataError(f"column {name!r} must hold finite numbers; it has infinite ones. {remedy}")
+def _infinite(name: str, remedy: str) -> DataError:
+    return DataError(f"column {name!r} must hold finite numbers; it has infinite ones. {remedy}")
 
 
 def _name(value: Any) -> str:

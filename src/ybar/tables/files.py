@@ -30,7 +30,8 @@ ROWS_AT_ONCE = 100_000
 IMAGE_SIZE = 28
 
 _MOST_IMAGE_PIXELS = 50_000_000
-_SNIFFED = 64 * 1024
+_SNIFFED = 4 * 2**20
+_MOST_COLUMNS = 200_000
 _BYTES_PER_CHARACTER = 4  # of memory, while a table of text is read
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = tuple(_OPENERS)
@@ -106,7 +107,7 @@ def chunks(
     if delimiter is not None and len(delimiter) != 1:
         raise DataError(f"--delimiter must be one character, or tab; got {delimiter!r}")
     if source == "-" or suffix in DELIMITED:
-        delimiter = delimiter or _default_delimiter(suffix)
+        delimiter = delimiter or default_delimiter(suffix)
         yield from _read_delimited(source, delimiter, limit, rows, as_text)
     elif suffix == ".parquet":
         with reading(source, DataError):
@@ -129,7 +130,8 @@ def suffix_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _default_delimiter(suffix: str) -> str:
+def default_delimiter(suffix: str) -> str:
+    """Return the delimiter of a file whose name ends in this."""
     return "\t" if suffix == ".tsv" else ","
 
 
@@ -145,11 +147,11 @@ def _read_delimited(
     limit //= _BYTES_PER_CHARACTER
     if rows is None:
         _check_unpacked(source, limit)
-    with _open(source) as raw:
+    with open_bytes(source) as raw:
         stream = CheckedText(raw, name, limit)
-        file = io.BufferedReader(stream, _SNIFFED)
+        file = io.BufferedReader(stream, max(1, min(_SNIFFED, limit // 8)))
         with reading(name, DataError):
-            start = file.peek(_SNIFFED)
+            start = file.peek()
         _check_start(start, name, delimiter)
         # Words such as NA may be categories; `columns` and `labels` know where they are missing.
         settings: dict[str, Any] = {
@@ -233,7 +235,7 @@ def _check_unpacked(source: str, limit: int) -> None:
     if Path(source).suffix.lower() not in _OPENERS:
         return
     size = 0
-    with _open(source) as file, reading(source, DataError):
+    with open_bytes(source) as file, reading(source, DataError):
         while block := file.read(2**20):
             size += len(block)
             if size > limit:
@@ -241,7 +243,7 @@ def _check_unpacked(source: str, limit: int) -> None:
 
 
 @contextlib.contextmanager
-def _open(source: str) -> Iterator[Any]:
+def open_bytes(source: str) -> Iterator[Any]:
     """Open a file, compressed or not, or standard input, for bytes."""
     if source == "-":
         yield sys.stdin.buffer
@@ -263,6 +265,11 @@ def _check_start(start: bytes, name: str, delimiter: str) -> None:
     first = lines[0]
     with reading(name, DataError):
         names = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
+    if len(names) > _MOST_COLUMNS:
+        raise DataError(
+            f"{name} must have at most {_MOST_COLUMNS:,} columns; got {len(names):,} or more. Save "
+            "numbers as a matrix in an .npz file, which may have more"
+        )
     if not first.endswith(("\n", "\r")):
         names = names[:-1]  # the last name may be incomplete
     _check_unique([each for each in names if each], name)  # pandas would number them

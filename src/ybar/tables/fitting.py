@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import metrics, transition
+from ..utils.distances import pairwise
 from ..utils.errors import FailureError, UnexplainedFailureError
 from ..utils.typing import IntArray
 from . import accuracy, answers, candidates, scoring, verdict
@@ -314,7 +315,7 @@ def _explain_classes(table: TrainingTable) -> str:
 
 def _explain_similar_rows(table: TrainingTable) -> list[str]:
     T, classes = table.T, table.y_comp.classes
-    distances = np.abs(T[:, None] - T[None]).sum(axis=2)
+    distances = pairwise(T, T, "l1")
     np.fill_diagonal(distances, np.inf)
     a, b = np.unravel_index(int(np.argmin(distances)), distances.shape)
     if distances[a, b] > _SIMILAR_ROWS:

@@ -13,12 +13,15 @@ import numpy as np
 
 from ..labels import Evidence
 from ..utils.checks import shown
+from ..utils.errors import input_errors
+from ..utils.memory import VARIABLE, byte_limit
 from ..utils.typing import AnyArray, BoolArray, IntArray
 from .files import DataError
 
 NAME_CLASSES = "Name all classes with --classes"
 _MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "?", "-", "."})
 _MOST_PAIRS = 5
+_BYTES_OF_A_FLOAT = 8
 _FLOAT_OF_INT = re.compile(r"-?\d+\.0+")  # a whole number in a column with missing values
 
 
@@ -179,7 +182,7 @@ def read_labels(
             f"labels must be among the classes {listed(classes)}; got {shown(unknown[0])} "
             f"in row {row + 1}. {remedy}"
         )
-    check_classes(classes, columns, remedy)
+    check_classes(classes, len(frame), columns, remedy)
     mask = np.zeros((len(frame), len(classes)), dtype=bool)
     if pairs:
         mask[[row for row, _ in pairs], [index[name] for _, name in pairs]] = True
@@ -215,8 +218,18 @@ def explain_similar(classes: Iterable[str]) -> list[str]:
     ]
 
 
-def check_classes(classes: Sequence[str], columns: Sequence[str], remedy: str) -> None:
-    """Raise an error for too few classes."""
+def check_classes(classes: Sequence[str], n_rows: int, columns: Sequence[str], remedy: str) -> None:
+    """Raise an error for too few classes, or for more than fit into the memory."""
+    n_classes = len(classes)
+    with input_errors():
+        limit = byte_limit()
+    if max(n_rows, _BYTES_OF_A_FLOAT * n_classes) * n_classes > limit:
+        raise DataError(
+            f"the classes must be fewer, because the transition matrix of {n_classes:,} classes "
+            f"and the labels of {n_rows:,} rows must fit into {limit:,} bytes; got {n_classes:,} "
+            f"classes in {', '.join(columns)}, such as {shown(classes[0])}. Check that this is not "
+            f"a column of ids; for more memory, set the environment variable {VARIABLE}"
+        )
     if len(classes) < 2:
         raise DataError(
             f"there must be at least 2 classes; got {shown(list(classes))} in "

@@ -96,7 +96,7 @@ def test_a_run_is_named_by_all_it_depends_on_and_by_nothing_else():
     names = {plan_jobs.hashes(replace(job_of_trees, base=base))[0] for base in bases}
     assert len(names) == len(bases)
     assert "method" not in plan_jobs.config(job_of_trees, job_of_trees.trainings[0])["how"]
-    moved = replace(job, dataset=Dataset("digits", "/elsewhere/digits.npz"))
+    moved = replace(job, dataset=Dataset("digits", "/elsewhere/digits.npz", scale=False))
     assert plan_jobs.hashes(moved) == [name]
     config = plan_jobs.config(job, job.trainings[0])
     assert plan_jobs.hash_of(json.loads(json.dumps(config))) == name
@@ -150,3 +150,18 @@ def test_committed_runs_have_the_configurations_and_names_of_their_plans(name, m
         for config in (plan_jobs.config(job, training) for training in job.trainings)
     }
     assert committed.items() <= planned.items()
+
+
+def test_the_paper_s_way_to_train_t_has_names_of_its_own():
+    """And the plan of the study differs from the paper's in nothing else."""
+    study = plan_file.read(ROOT / "studies" / "choices" / "transition_layer.toml")
+    paper = plan_file.read("paper")
+    ours = {
+        name for job in plan_jobs.jobs(paper, facts_of(paper)) for name in plan_jobs.hashes(job)
+    }
+    jobs = plan_jobs.jobs(study, facts_of(study))
+    names = {name for job in jobs for name in plan_jobs.hashes(job)}
+    assert len(names) == 18 * 5
+    assert not names & ours
+    as_ours = [replace(j, base=replace(j.base, transition_optimiser="own")) for j in jobs]
+    assert {name for job in as_ours for name in plan_jobs.hashes(job)} < ours

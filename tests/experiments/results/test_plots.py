@@ -13,7 +13,7 @@ import pytest
 from experiments_helpers import made_up, small_plan
 from hostile_names import HOSTILE
 from ybar.experiments.plan import reading as plan_file
-from ybar.experiments.plan.model import METHODS, Dataset, Network, Setting
+from ybar.experiments.plan.model import METHODS, Dataset, Method, Network, Setting
 from ybar.experiments.results import plots as figures
 from ybar.experiments.results import tables
 from ybar.experiments.results.choose import Runs
@@ -64,6 +64,36 @@ def is_text(artist):
 
 def entries_where(entries, **names):
     return [e for e in entries if all(e.config[name] == names[name] for name in names)]
+
+
+# Figures of a user's own plan
+
+
+@pytest.fixture(scope="module")
+def own():
+    """A plan without a figure of the paper: a user's loss, CPE-N, and two that were not run."""
+    mine = Method("mine", "Mine", loss="json:loads", criterion="ure")
+    methods = (mine, METHODS["cpe-n"], METHODS["cpe-t"], METHODS["dm"])
+    settings = (Setting("strong", "strong"), Setting("noise-0.3", "strong", 0.3))
+    plan = small_plan(base=Network("small", (9,)), methods=methods, settings=settings)
+    ran = [e for e in made_up(plan, epochs=9) if e.config["method"] in ("mine", "cpe-n")]
+    return Runs(ran, plan)
+
+
+def legend_of(figure):
+    legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend())]
+    return [text.get_text() for legend in legends for text in legend.get_texts()]
+
+
+def test_figures_of_a_plan_of_ones_own_show_its_methods_and_speak_of_no_paper(own):
+    losses = drawn(figures.loss_curves(own, "small", "mnist"))
+    assert legend_of(losses)[:2] == ["Mine", "CPE-N"]
+    assert "CPE-T" not in said(losses)
+    assert [len(ax.lines) for ax in losses.axes] == [4, 4]
+    noise = drawn(figures.accuracy_by_noise(tables.build(own)))
+    assert set(legend_of(noise)) == {"Mine", "CPE-N"}
+    assert "paper" not in said(noise)
+    assert figures.agreement_map(tables.build(own)) is None
 
 
 # Losses

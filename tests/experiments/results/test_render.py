@@ -30,7 +30,7 @@ def test_csv_parses_back_to_the_cells(full):
     header, *rows = rows_of(render.to_csv(full))
     assert header == [
         *("table", "row", "dataset", "setting", "mean", "std", "n", "of", "paper", "paper_std"),
-        *("differs", "failed_runs"),
+        *("differs", "failed_runs", "beyond_errors", "repeats"),
     ]
     cells = [(t.name, *names) for t in full for names in t.cells()]
     assert len(rows) == len(cells) == 468
@@ -39,7 +39,9 @@ def test_csv_parses_back_to_the_cells(full):
         assert [float(x) for x in row[4:10]] == pytest.approx(
             [cell.mean, cell.std, 5, 5, *cell.paper], abs=0.005
         )
-        assert row[10] == str(cell.differs).lower()
+        assert [row[10], row[12], row[13]] == [
+            str(mark).lower() for mark in (cell.differs, cell.beyond_errors, cell.repeats)
+        ]
 
 
 def test_the_papers_tables_fit_a_terminal_of_100_columns(paper, paper_entries):
@@ -125,11 +127,11 @@ def test_hostile_names_break_no_format(name):
     *_, header, rule, line = render.markdown(table).splitlines()
     assert [s.count("|") for s in (header, rule, line)] == [5, 5, 5]
     header, row = rows_of(render.to_csv([replace(table, name=name)]))
-    assert len(row) == len(header) == 12
+    assert len(row) == len(header) == 14
     assert not any(
         c.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")) for c in row
     )
-    assert row[4:] == ["75.50", "0.71", "2", "5", "75.30", "2.60", "false", "0"]
+    assert row[4:] == ["75.50", "0.71", "2", "5", "75.30", "2.60", "false", "0", "", "false"]
     shown = printed(table, width=200)
     assert not set(shown) & set("\x1b\x07\x9b\x00\x08\u202e\u2066\r")
 

@@ -36,7 +36,8 @@ def test_a_trial_alone_has_no_deviation():
     cell = Cell((75.0,), 5, (75.3, 2.6), (None,))
     assert math.isnan(cell.std)
     assert (
-        render.to_csv([one_cell(cell)]).splitlines()[1] == "t,r,d,s,75.00,,1,5,75.30,2.60,false,0"
+        render.to_csv([one_cell(cell)]).splitlines()[1]
+        == "t,r,d,s,75.00,,1,5,75.30,2.60,false,0,,false"
     )
     assert "75.0 (1/5)" in render.markdown(one_cell(cell))
 
@@ -77,9 +78,40 @@ def test_cells_differ_beyond_a_point_and_two_of_the_papers_deviations(mean, pape
         assert any(mark in line for line in lines) == bool(differs)
 
 
+@pytest.mark.parametrize(
+    ("ours", "paper", "beyond"),
+    [
+        ((75.0, 76.0, 77.0, 76.0, 76.0), (76.0, 1.0), False),
+        ((75.0, 76.0, 77.0, 76.0, 76.0), (77.05, 1.0), False),  # 2 sqrt((0.5 + 1) / 5) = 1.095
+        ((75.0, 76.0, 77.0, 76.0, 76.0), (77.1, 1.0), True),
+        ((75.0, 76.0, 77.0, 76.0), (79.0, 1.0), None),
+        ((75.0, 76.0, 77.0, 76.0, 76.0), None, None),
+    ],
+)
+def test_means_of_five_trials_are_compared_by_their_standard_errors(ours, paper, beyond):
+    assert Cell(ours, 5, paper).beyond_errors is beyond
+
+
+def test_cells_that_repeat_a_row_of_another_table_are_marked(full):
+    repeated = {
+        (table.name, label) for table in full for label, _, _, cell in table.cells() if cell.repeats
+    }
+    assert repeated == {
+        ("decoders", "L1"),
+        *(("validation-cpe-t", f"{base} SCEL") for base in ("linear", "mlp")),
+        *(("validation-fwd", f"{base} URE") for base in ("linear", "mlp")),
+    }
+    for table in full:
+        for label, _, _, cell in table.cells():
+            if (table.name, label) == ("decoders", "L1"):
+                assert cell.repeats
+
+
 def test_agreement_counts_cells_and_lists_those_that_differ(paper, paper_entries):
     built = tables.build(Runs(paper_entries, paper))
     assert tables.agreement(built)[:4] == (468, 468, 468, 468)
+    # The comparisons repeat CPE-F's and CPE-T's rows, and Fwd's: L1 (18), SCEL (36), URE (36).
+    assert tables.agreement(built).tested == 468 - 18 - 2 * 36
     assert tables.agreement(built).differing == ()
     knn = {"base": "knn", "dataset": "mnist"}
     off = changed(paper_entries, with_scores({"last.accuracy_l1": 50.0}), knn | {"setting": "weak"})

@@ -4,6 +4,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -33,12 +34,6 @@ pytest.importorskip("torch")
 @pytest.fixture(scope="module")
 def jobs():
     return jobs_of(PLAN)
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger(tmp_path / "runs.sqlite") as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -160,12 +155,70 @@ def test_a_module_that_workers_lack_or_have_otherwise_stops_the_sweep(unruly, le
 
 
 def test_a_scheduler_that_does_not_answer_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr(clusters, "_SECONDS_TO_ANSWER", 0.5)
+    monkeypatch.setattr(clusters, "_SECONDS_TO_CONNECT", 0.5)
     with (
         pytest.raises(ExecutionError, match=r"tcp://127\.0\.0\.1:9"),
         closing(Cluster("tcp://127.0.0.1:9", 1)),
     ):
         pass
+
+
+def test_a_port_that_accepts_and_stays_silent_is_one_clear_error(monkeypatch):
+    monkeypatch.setattr(clusters, "_SECONDS_TO_CONNECT", 0.5)
+    with socket.socket() as port:
+        port.bind(("127.0.0.1", 0))
+        port.listen()
+        address = f"tcp://127.0.0.1:{port.getsockname()[1]}"
+        with pytest.raises(ExecutionError, match=re.escape(address)) as silent:
+            Cluster(address, 1)
+    assert "\n" not in str(silent.value)
+
+
+@pytest.fixture
+def remote():
+    """A scheduler in a process of its own, and its address."""
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--no-dashboard", "--host", "127.0.0.1"], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        said = iter(process.stderr.readline, "")
+        yield (
+            process,
+            next(re.search(r"tcp://[\d.]+:\d+", line)[0] for line in said if "at:" in line),
+        )
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_scheduler_that_freezes_stops_the_sweep(remote, jobs, ledger, monkeypatch):
+    monkeypatch.setattr(clusters, "_SECONDS_TO_ANSWER", 1.0)
+    monkeypatch.setattr(clusters, "_SECONDS_TO_CONNECT", 3.0)
+    process, address = remote
+    start = time.monotonic()
+    with closing(Cluster(address, 1)) as workers:
+        workers.submit(jobs[0])
+        process.send_signal(signal.SIGSTOP)
+        with pytest.raises(ExecutionError, match="scheduler of the cluster was lost"):
+            sweep(jobs, ledger, workers)
+    assert time.monotonic() - start < 30
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux")
+def test_workers_start_with_everything_imported_also_those_that_replace_others():
+    def look():
+        return os.getpid(), {"torch", "sklearn", clusters.__name__} <= sys.modules.keys()
+
+    with closing(Cluster(None, 1)) as workers:
+        first, there = workers._client.submit(look, pure=False).result()
+        assert there
+        os.kill(first, signal.SIGKILL)
+        while pids(workers) in ([], [first]) or not workers.n_free():
+            time.sleep(0.05)
+        second, there = workers._client.submit(look, pure=False).result()
+        assert (second != first, there) == (True, True)
 
 
 def test_two_sweeps_on_one_ledger_share_the_work(tmp_path):

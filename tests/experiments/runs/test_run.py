@@ -1,6 +1,7 @@
 """A run: its data, its trial, what it records."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +93,44 @@ def test_a_plan_may_change_the_recipe_and_the_network():
     assert outcome.scores["best-scel.accuracy_max"] > 85
     again = run.run(of_ceiling)[0]
     assert again.scores == outcome.scores
+
+
+def test_features_of_ones_own_are_scaled_unless_the_plan_says_not(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3)) * [1, 1e4, 1e-3] + [0, 1e6, 0]
+    np.savez(tmp_path / "raw.npz", X=X, y=np.arange(60) % 3)
+    raw = Dataset("d", str(tmp_path / "raw.npz"))
+    sha256 = run_data.facts(raw).sha256
+    scaled = run_data.load_planned(raw, sha256)
+    np.testing.assert_allclose(scaled.X_train.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(scaled.X_train.std(axis=0), 1, atol=1e-6)
+    as_it_is = run_data.load_planned(replace(raw, scale=False), sha256)
+    center, spread = as_it_is.X_train.mean(axis=0), as_it_is.X_train.std(axis=0)
+    np.testing.assert_allclose(scaled.X_test, (as_it_is.X_test - center) / spread, atol=1e-6)
+
+
+def test_pixels_and_data_that_come_with_ybar_are_not_standardised(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (60, 4), dtype=np.uint8)
+    np.savez(tmp_path / "pixels.npz", X=pixels, y=np.arange(60) % 3)
+    for dataset in (Dataset("d", str(tmp_path / "pixels.npz")), Dataset("digits")):
+        data = run_data.load(dataset)
+        planned = run_data.load_planned(dataset, run_data.sha256(data))
+        np.testing.assert_array_equal(planned.X_train, data.X_train)
+        assert planned.X_train.dtype == data.X_train.dtype
+
+
+def test_only_data_of_ones_own_have_the_scaling_in_the_names_of_their_runs(tmp_path):
+    np.savez(tmp_path / "d.npz", X=np.ones((60, 4)), y=np.arange(60) % 3)
+    own = f"settings = ['strong']\n[[dataset]]\nname = 'd'\npath = 'd.npz'\n{{}}\n{BASE}"
+    names = {}
+    for what in ("", "scale = true", "scale = false"):
+        plan = parse(own.format(what), "p", tmp_path)
+        (job,) = plan_jobs.jobs(with_one_trial(plan), {})
+        names[what] = plan_jobs.config(job, job.trainings[0])
+    assert names[""] == names["scale = true"] == names["scale = false"] | {"scaled": True}
+    (job,) = plan_jobs.jobs(with_one_trial(parse(GRID + BASE)), {})
+    assert "scaled" not in plan_jobs.config(job, job.trainings[0])
+
+
+def with_one_trial(plan):
+    return replace(plan, parts=tuple(replace(part, trials=1) for part in plan.parts))

@@ -22,12 +22,6 @@ def jobs():
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    with Ledger(tmp_path / "runs.sqlite") as opened:
-        yield opened
-
-
-@pytest.fixture
 def unruly(tmp_path, monkeypatch):
     """Jobs with losses of a user that fail, beside two that do not."""
     monkeypatch.setattr(sys, "path", [*sys.path])

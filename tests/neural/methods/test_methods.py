@@ -27,7 +27,7 @@ from ybar.neural.methods import likelihoods
 from ybar.neural.objective import Run
 
 
-def test_the_methods_are_the_twelve_of_the_design():
+def test_the_methods_are_those_of_the_design():
     assert set(methods.METHODS) == set(NAMES)
 
 
@@ -130,7 +130,7 @@ def test_facts_about_methods_need_no_torch():
     code = (
         "import sys\n"
         "from ybar.neural import methods\n"
-        "assert methods.find('cpe-f').takes_evidence\n"
+        "assert methods.find('cpe-f').accepts_evidence\n"
         "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -142,7 +142,7 @@ def test_facts_about_methods_need_no_torch():
     [
         ("loss_is_scel", {"fwd", "cpe-i", "cpe-f", "cpe-t", "cpe-n"}),
         ("learns_true_labels", {"fwd", "cpe-i", "cpe-f", "cpe-t", "cpe-n"}),
-        ("takes_evidence", {"fwd", "cpe-f", "cpe-t", "cpe-n"}),
+        ("accepts_evidence", {"fwd", "cpe-f", "cpe-t", "cpe-n"}),
         ("models_labels", {"fwd", "cpe-i", "cpe-f", "cpe-t", "cpe-n"}),
         ("inverts", {"ure", "ure-nn", "ure-ga"}),
     ],
@@ -154,4 +154,4 @@ def test_facts_hold_for_the_methods_they_are_stated_of(fact, expected):
 def test_an_unknown_loss_is_evaluated_with_every_decoder_and_invents_no_facts():
     method = methods.find(squared)
     assert method.models_labels
-    assert not any([method.loss_is_scel, method.takes_evidence, method.inverts])
+    assert not any([method.loss_is_scel, method.accepts_evidence, method.inverts])

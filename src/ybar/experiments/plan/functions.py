@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
+import sys
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
 
@@ -47,7 +50,9 @@ def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]
     if _IMPORTED.setdefault(module_name, sha256) != sha256:
         module, _IMPORTED[module_name] = importlib.reload(module), sha256
     function = getattr(module, name)
-    if expected != Code() and expected != (actual := _code(function, sha256)):
+    if expected != Code() and expected != (
+        actual := _code(getattr(function, "version", None), sha256)
+    ):
         raise ImportError(
             f"{reference!r} must have the code of the plan, {_described(expected)}; this worker "
             f"has {_described(actual)}. Install the same module on every worker"
@@ -56,14 +61,51 @@ def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]
 
 
 def identify(reference: str) -> Code:
-    """Return what identifies the code that ``module:function`` names, as its file is now."""
-    module_name = reference.partition(":")[0]
-    module = importlib.import_module(module_name)
-    return _code(find_function(reference), _sha256_of_file(module.__file__))
+    """Return what identifies the code that ``module:function`` names, as its file is now.
+
+    A module that is not imported yet, as in a dry run, is read and not imported.
+    """
+    module_name, _, name = reference.partition(":")
+    if module_name in sys.modules or module_name.partition(".")[0] == __name__.partition(".")[0]:
+        function = find_function(reference)
+        return _code(
+            getattr(function, "version", None), _sha256_of_file(sys.modules[module_name].__file__)
+        )
+    file = find_file(module_name)
+    return _code(_written_version(file, name), _sha256_of_file(file))
 
 
-def _code(function: Any, sha256: str) -> Code:
-    version = getattr(function, "version", None)
+def find_file(module_name: str) -> str:
+    """Return the file of a module without importing it, or raise ImportError."""
+    path, file, names = None, None, module_name.split(".")
+    for n in range(1, len(names) + 1):
+        spec = PathFinder.find_spec(".".join(names[:n]), path)
+        if spec is None:
+            raise ImportError(f"No module named {module_name!r}")
+        path, file = spec.submodule_search_locations, spec.origin
+    if file is None:
+        raise ImportError(f"{module_name!r} has no file")
+    return file
+
+
+def _written_version(file: str, name: str) -> Any:
+    """Return the number of a statement ``name.version = number`` of a file, if there is one."""
+    try:
+        with open(file, "rb") as opened:
+            tree = ast.parse(opened.read(), file)
+    except (SyntaxError, ValueError) as error:
+        raise ImportError(f"{file} is not Python ({error})") from error
+    targets = {
+        ast.unparse(target): statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+    }
+    version = targets.get(f"{name}.version")
+    return version.value if isinstance(version, ast.Constant) else None
+
+
+def _code(version: Any, sha256: str) -> Code:
     if isinstance(version, int) and not isinstance(version, bool):
         return Code(version=version)
     return Code(sha256=sha256)

@@ -29,7 +29,7 @@ _UNKNOWN = Facts("", 0, 0, ("",))
 # Fields that were added after runs had been recorded: at their default they are not part of a name.
 _ADDED_LATER = (
     *("dropout", "input_dropout", "weight_averaging"),
-    *("module", "true_labels", "told_noise"),
+    *("module", "true_labels", "told_noise", "transition_optimiser"),
     *("method", "min_data_in_leaf", "feature_fraction", "bagging_fraction"),
 )
 
@@ -109,12 +109,10 @@ def training_of(part: Part, method: Method, setting: Setting) -> Training:
     uniform = setting.transition == "uniform" and not told_noise
     if method.name == "fwd" or (uniform and method.name == "scl-nl"):
         return Training("cpe-f")
-    assumed = part.uniform_risk and _is_risk(method.name) and not uniform
+    known = methods.METHODS.get(method.name)
+    is_risk = known is not None and known.family == "risk"
+    assumed = part.uniform_risk and is_risk and not uniform
     return Training(method.name, assumed="uniform" if assumed else "given")
-
-
-def _is_risk(name: str) -> bool:
-    return name in methods.METHODS and methods.METHODS[name].family == "risk"
 
 
 def trainings(part: Part, setting: Setting) -> list[Training]:
@@ -192,6 +190,8 @@ def config(job: Job, training: Training) -> dict[str, Any]:
     what = {name: value for name, value in asdict(training).items() if value is not None}
     if training.loss is None:
         del what["estimates"], what["decoder"]  # the method's own
+    if job.dataset.scaled:
+        what["scaled"] = True
     return {
         "dataset": job.dataset.name,
         "data_sha256": job.data_sha256,

@@ -62,11 +62,24 @@ Rates = Annotated[tuple[Positive, ...], NOT_EMPTY, EACH_ONCE]
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
 class Dataset:
-    """Data with true labels, from which complementary ones are drawn."""
+    """Data with true labels, from which complementary ones are drawn.
+
+    Attributes
+    ----------
+    scale : bool
+        Whether the features of data from a path have mean 0 and deviation 1 in the training rows.
+        Images (uint8) are scaled to [0, 1] instead, as those that come with ybar.
+    """
 
     name: Name
     path: Name | None = None
     target: Name | None = None
+    scale: Flag = True
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the features are scaled as `scale` says."""
+        return self.path is not None and self.scale
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
@@ -101,6 +114,9 @@ class Network:
         Whether the network learns from the true labels: the ceiling for complementary ones.
     told_noise : bool
         Whether the learner's T includes the noise of the setting.
+    transition_optimiser : {"own", "weights"}
+        How cpe-t trains its T: without weight decay and with a small epsilon, or as the weights,
+        with their decay and Adam's default epsilon, which is how the paper describes it.
     """
 
     name: Name
@@ -114,6 +130,7 @@ class Network:
     module: Name | None = None
     true_labels: Flag = False
     told_noise: Flag = False
+    transition_optimiser: Literal["own", "weights"] = "own"
 
     @pydantic.model_validator(mode="after")
     def _check_layers(self) -> Self:
@@ -139,7 +156,7 @@ class Neighbors:
 class Boosting:
     """The paper's CPE-GBDT, learning rate and number of rounds chosen by SCEL.
 
-    `early_stopping` ends learning rates whose losses so far show that they cannot win (see
+    `early_stopping` ends learning rates whose losses so far suggest that they cannot win (see
     `CPEBoostingClassifierCV`). With `method` "cpe-f" the trees learn p through T. The other
     parameters are LightGBM's; None leaves them at the classifier's defaults.
     """

@@ -24,6 +24,7 @@ else:
     pydantic = require("pydantic", "cli", "a plan of experiments")
 
 _MAX_BYTES = 2**20
+_MOST_RUNS = 200_000  # as many as are named in ten seconds
 _PLAN = pydantic.TypeAdapter(PlanTable)
 _SHOULD = re.compile(r"^\w+ should ")
 
@@ -38,12 +39,14 @@ def packaged() -> list[str]:
     return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith("toml"))
 
 
-def read(source: str | os.PathLike[str]) -> Plan:
+def read(source: str | os.PathLike[str], *, imports: bool = True) -> Plan:
     """Return the plan of a TOML file, or the packaged plan of that name.
 
     Parameters
     ----------
     source : path, or "paper", "leaderboard", "digits"
+    imports : bool
+        Whether to import the modules that the plan names. Without, they only must be there.
 
     Examples
     --------
@@ -54,9 +57,11 @@ def read(source: str | os.PathLike[str]) -> Plan:
     """
     if isinstance(source, str) and source in packaged():
         file = importlib.resources.files("ybar.experiments") / "plans" / f"{source}.toml"
-        return parse(file.read_text("utf-8"), f"{source}.toml")
+        return parse(file.read_text("utf-8"), f"{source}.toml", imports=imports)
     path = as_path(source)
     try:
+        if path.exists() and not path.is_file():
+            raise PlanError(f"{path}: the plan cannot be read (it is no regular file)")
         if path.stat().st_size > _MAX_BYTES:
             raise PlanError(f"{path}: a plan must be smaller than a megabyte. Is it a plan at all?")
         text = path.read_bytes().decode("utf-8-sig")
@@ -69,19 +74,26 @@ def read(source: str | os.PathLike[str]) -> Plan:
         ) from error
     except OSError as error:
         raise PlanError(f"{path}: the plan cannot be read ({error.strerror})") from error
-    return parse(text, path.name, path.resolve().parent)
+    return parse(text, path.name, path.resolve().parent, imports=imports)
 
 
-def parse(text: str, name: str = "plan", folder: Path | None = None) -> Plan:
+def parse(
+    text: str, name: str = "plan", folder: Path | None = None, *, imports: bool = True
+) -> Plan:
     """Return the plan that a text describes; paths in it are relative to a folder."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{name}: this is not TOML: {error}") from error
     try:
-        table = _PLAN.validate_python(content, context=Definitions(folder))
+        table = _PLAN.validate_python(content, context=Definitions(folder, imports))
     except pydantic.ValidationError as error:
         raise PlanError(f"{name}: {_described(error)}") from error
+    if (count := table.count()) > _MOST_RUNS:
+        raise PlanError(
+            f"{name}: trials, datasets, settings, methods and learning_rates must come to at most "
+            f"{_MOST_RUNS:,} runs; got {count:,}. Split the plan"
+        )
     return table.plan(name.removesuffix(".toml"))
 
 

@@ -19,7 +19,7 @@ from ...neural import methods as networks
 from ...transition.reading import WORDS, read_matrix
 from ...utils.checks import shown
 from ...utils.extras import require
-from .functions import find_function
+from .functions import find_function, identify
 from .model import (
     EACH_ONCE,
     KINDS,
@@ -55,9 +55,13 @@ _DATASETS = ("digits", *datasets.REGISTRY)
 
 @dataclass
 class Definitions:
-    """What a plan has defined so far, by name, and the folder that its paths start from."""
+    """What a plan has defined so far, by name, and the folder that its paths start from.
+
+    With `imports` the modules that the plan names are imported, else they only must be there.
+    """
 
     folder: Path | None
+    imports: bool = True
     datasets: dict[str, Dataset] = field(default_factory=dict)
     settings: dict[str, Setting] = field(default_factory=dict)
     methods: dict[str, Method] = field(default_factory=dict)
@@ -88,13 +92,20 @@ def _matrix(value: Any, info: Info) -> _Matrix:
     rows, classes = value, None
     try:
         if isinstance(value, str):
-            rows, classes = read_matrix(_definitions(info).path(value))
+            rows, classes = read_matrix(_regular(_definitions(info).path(value)))
         T = transition.check(rows)
     except (ValueError, TypeError, OSError) as error:
         raise ValueError(f"{allowed} ({error})") from error
     return _Matrix(
         tuple(tuple(row) for row in T.tolist()), None if classes is None else tuple(classes)
     )
+
+
+def _regular(path: Path) -> Path:
+    """Return a path that is no device and no pipe, which may have no end."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no regular file")
+    return path
 
 
 def _function(value: str, info: Info) -> str:
@@ -104,8 +115,11 @@ def _function(value: str, info: Info) -> str:
         sys.path.append(str(folder))  # last: a random.py there must not replace Python's own
     allowed = "be 'module:function' that Python can import, beside the plan or installed"
     try:
+        if not _definitions(info).imports:
+            identify(value)
+            return value
         function = find_function(value)
-    except Exception as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ValueError(f"{allowed} ({type(error).__name__}: {error})") from error
     if not callable(function):
         raise ValueError(f"{allowed}, and that can be called")
@@ -176,9 +190,11 @@ def _locate(dataset: Dataset, info: Info) -> Dataset:
     file = _definitions(info).path(dataset.path)
     if not file.exists():
         raise ValueError(f"have a path to a file or folder that exists; {file} does not")
+    if not file.is_dir():
+        _regular(file)
     if file.suffix.lower() in (".csv", ".parquet") and dataset.target is None:
         raise ValueError(f"have a target: the column of {dataset.path} with the classes")
-    return Dataset(dataset.name, str(file), dataset.target)
+    return replace(dataset, path=str(file))
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
@@ -326,6 +342,16 @@ class PlanTable:
                 if not (getattr(base, key) or getattr(self, key) or getattr(self, key[:-1])):
                     raise ValueError(f"name {key}, at the top or in base[{i}]")
         return self
+
+    def count(self) -> int:
+        """Return how many runs the plan has, before any of them is built."""
+        return sum(
+            (base.trials or self.trials)
+            * len(base.datasets or self.datasets or self.dataset)
+            * len(base.settings or self.settings or self.setting)
+            * (len(base.methods) * len(base.learning_rates) if base.kind == "network" else 1)
+            for base in self.base
+        )
 
     def plan(self, default_name: str) -> Plan:
         """Return the plan."""

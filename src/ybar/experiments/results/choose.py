@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..plan.jobs import Job, Training, config, hash_of, job_of, jobs, training_of
 from ..plan.model import Dataset, Facts, Method, Network, Part, Plan, Setting
-from ..runs.ledger import Entry
+from ..runs.entry import Entry
 
 EPOCHS = ("last", "best")
 URES = ("given", "uniform")

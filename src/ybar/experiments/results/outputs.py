@@ -17,7 +17,7 @@ from ...utils.extras import require
 from ...utils.files import target_folder, write_whole
 from ...utils.text import file_name, markdown, plain
 from ..plan.model import Network, Plan
-from ..runs.ledger import Entry
+from ..runs.entry import Entry
 from . import page as summary
 from . import plots, render, tables
 from .choose import EPOCHS, URES, Runs
@@ -97,6 +97,11 @@ def _summary(runs: Runs, agreement: tables.Agreement, folder: Path) -> str:
             f"{agreement.agree} of {agreement.run} cells agree with the paper "
             f"({agreement.published} are published). "
         )
+    if agreement.tested:
+        text += (
+            f"{agreement.within} of {agreement.tested} with five trials are within two standard "
+            "errors. "
+        )
     failed = sum(entry.cause is not None for entry in runs.entries)
     if failed:
         text += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
@@ -118,8 +123,8 @@ def _page(runs: Runs, built: Sequence[tables.Table], drawn: Mapping[str, Drawn])
 def _by_row(built: Sequence[tables.Table]) -> str:
     """Return how far each row of each table agrees with the paper, as Markdown."""
     lines = [
-        "| table | row | columns run | trials | agree | ours - paper, mean (range) |",
-        "|---|---|---|---|---|---|",
+        "| table | row | columns run | trials | agree | within 2 errors | ours - paper (range) |",
+        "|---|---|---|---|---|---|---|",
     ]
     total = tables.agreement(built)
     for table in built:
@@ -130,15 +135,22 @@ def _by_row(built: Sequence[tables.Table]) -> str:
                 continue
             points = [cell.points for cell in ran]
             trials = {cell.n for cell in ran}
+            tested = [cell.beyond_errors for cell in ran if cell.beyond_errors is not None]
+            within = f"{tested.count(False)} of {len(tested)}" if tested else "–"
             lines.append(
                 f"| {markdown(table.name)} | {markdown(label)} | {len(ran)} of {len(there)} "
                 f"| {'–'.join(map(str, sorted({min(trials), max(trials)})))} of {ran[0].of} "
-                f"| {sum(cell.differs is False for cell in ran)} "
+                f"| {sum(cell.differs is False for cell in ran)} | {within} "
                 f"| {statistics.fmean(points):+.1f} ({min(points):+.1f} to {max(points):+.1f}) |"
             )
-    agree = f"{total.agree} ({100 * total.agree / total.run:.0f}%)"
-    lines.append(f"| **all** | | **{total.run} of {total.published}** | | **{agree}** | |")
+    run = f"{total.run} of {total.published}"
+    shares = _share(total.agree, total.run), _share(total.within, total.tested)
+    lines.append(f"| **all** | | **{run}** | | **{shares[0]}** | **{shares[1]}** | |")
     return "\n".join(lines) + "\n"
+
+
+def _share(part: int, of: int) -> str:
+    return f"{part} of {of} ({100 * part / of:.0f}%)" if of else "–"
 
 
 def _choices(runs: Runs, built: Mapping[str, Sequence[tables.Table]]) -> str:
@@ -173,8 +185,7 @@ def _draw(runs: Runs, built: Sequence[tables.Table]) -> dict[str, Drawn]:
                 stem += "-2"
             drawn[stem] = (
                 f"Loss curves, {base}, {dataset.name}",
-                "Training and validation loss of CPE-I, CPE-F and CPE-T by epoch, one panel for "
-                "each setting",
+                "Training and validation loss of each method by epoch, one panel for each setting",
                 plots.loss_curves(runs, base, dataset.name),
             )
     drawn["accuracy-by-noise"] = (

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ... import report
 from ..plan.jobs import count_naive
 from ..plan.model import Plan
-from ..runs.ledger import Entry
+from ..runs.entry import Entry
 from . import tables as results
 from .choose import Runs
 
@@ -83,7 +83,8 @@ def _summary(
             f"The paper has figures for {_count(agreement.published, 'cell')} of these tables. "
             f"Of them {agreement.run:,} have been run, {agreement.complete:,} with all their "
             f"trials: {agreement.agree:,} agree with the paper, {len(agreement.differing):,} "
-            f"differ."
+            f"differ. Of {_count(agreement.tested, 'cell')} with five trials, without rows that "
+            f"repeat another table, {agreement.within:,} are within two standard errors."
         )
     numbers.append((f"{failed:,}", "runs failed"))
     numbers.append((_duration(entries), "time of all runs"))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...utils import text as text
+from ...displays.drawing import drawn_names
 from ...utils.checks import shown
 from ...utils.extras import require
 from ...utils.typing import AnyArray
-from ..plan.model import METHODS, Dataset, Part, Plan, Setting
-from ..runs.ledger import Entry
+from ..plan.model import Dataset, Method, Part, Plan, Setting
+from ..runs.entry import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
 from .tables import Cell, Table
@@ -31,17 +31,16 @@ Column = tuple[str, str]
 """A data set and a setting."""
 Row = tuple[int, str]
 """The index of a row in its table, and its label, which need not be unique."""
-Histories = dict[str, list[Entry]]
+Histories = dict[Method, list[Entry]]
 """The runs of each method, one per trial."""
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish, and as many markers.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_CURVES = ("cpe-i", "cpe-f", "cpe-t")
 _LOSSES = {"loss": ("training loss", "--"), "scel": ("validation loss (SCEL)", "-")}
 _HALVES = {"linear-clean": "linear", "linear-noisy": "linear"}
 _WHAT = "a figure"
-_MOST_LETTERS = 24
+_MOST_COUNTED = 3  # methods whose trials fit into a title
 # The colour scale ends here; the numbers do not.
 _MOST_POINTS = 10
 
@@ -51,10 +50,12 @@ def loss_curves(
     base: str,
     dataset: str,
 ) -> Figure | None:
-    """Plot the training and validation loss of CPE-I, CPE-F and CPE-T, a panel for each setting.
+    """Plot the training and validation loss of methods, a panel for each setting.
 
-    Lines are means over trials, each trial with the learning rate that SCEL chose at the last
-    epoch; bands are one standard deviation to both sides.
+    These are the methods that SCEL chooses for (in the paper CPE-I, CPE-F and CPE-T), whose losses
+    can be compared, and those of the user, as far as they were run. Lines are means over trials,
+    each trial with the learning rate chosen at the last epoch; bands are one standard deviation to
+    both sides.
 
     Parameters
     ----------
@@ -65,7 +66,8 @@ def loss_curves(
     """
     part, data = _find(runs.plan, base, dataset)
     panels = {setting: _histories(runs, part, data, setting) for setting in part.settings}
-    if not any(trials for panel in panels.values() for trials in panel.values()):
+    methods = [m for m in _drawn_methods(part) if any(panel[m] for panel in panels.values())]
+    if not methods:
         return None
     n_rows, n_columns = -(-len(panels) // 3), min(3, len(panels))
     figure = _figure(3.4 * n_columns, 2.6 * n_rows + 0.9)
@@ -74,14 +76,15 @@ def loss_curves(
         ax.remove()
     for i, (setting, histories) in enumerate(panels.items()):
         ax = axes[i]
-        _draw_losses(ax, histories)
-        ax.set_title(f"{_label(setting.name)} ({_trials(histories, part.trials)})", fontsize=9)
+        _draw_losses(ax, [histories[method] for method in methods])
+        counts = {method.label: len(histories[method]) for method in methods}
+        ax.set_title(f"{_label(setting.name)} ({_trials(counts, part.trials)})", fontsize=9)
         ax.tick_params(labelsize=8, labelbottom=i + n_columns >= len(panels))
         if i + n_columns >= len(panels):
             ax.set_xlabel("epoch", fontsize=9)
         if i % n_columns == 0:
             ax.set_ylabel("loss", fontsize=9)
-    looks = [_look(i) | {"label": METHODS[name].label} for i, name in enumerate(_CURVES)]
+    looks = [_look(i) | {"label": _label(method.label)} for i, method in enumerate(methods)]
     looks += [{"color": "0.3", "ls": style, "label": label} for label, style in _LOSSES.values()]
     Line2D = require("matplotlib.lines", "report", _WHAT).Line2D
     handles = [Line2D([], [], markersize=5, **look) for look in looks]
@@ -115,21 +118,24 @@ def _find(plan: Plan, base: str, dataset: str) -> tuple[Part, Dataset]:
     return parts[base], datasets[dataset]
 
 
+def _drawn_methods(part: Part) -> list[Method]:
+    by_scel = [m for m in part.methods if m.criterion == "scel" or m.loss is not None]
+    return by_scel or list(part.methods)
+
+
 def _histories(runs: Runs, part: Part, dataset: Dataset, setting: Setting) -> Histories:
     histories = {}
-    for name in _CURVES:
-        if METHODS[name] in part.methods:
-            chosen = runs.choose_all(part, METHODS[name], dataset, setting, Rule())
-            histories[name] = [c.entry for c in chosen if c.entry.curves.keys() >= _LOSSES.keys()]
+    for method in _drawn_methods(part):
+        chosen = runs.choose_all(part, method, dataset, setting, Rule())
+        histories[method] = [c.entry for c in chosen if c.entry.curves.keys() >= _LOSSES.keys()]
     return histories
 
 
-def _draw_losses(ax: Any, histories: Histories) -> None:
-    if not any(histories.values()):
+def _draw_losses(ax: Any, histories: Sequence[list[Entry]]) -> None:
+    if not any(histories):
         ax.text(0.5, 0.5, "no trial yet", transform=ax.transAxes, ha="center", color="0.4")
         ax.set_yticks([])
-    for i, name in enumerate(_CURVES):
-        entries = histories.get(name)
+    for i, entries in enumerate(histories):
         if not entries:
             continue
         for curve, (_, style) in _LOSSES.items():
@@ -147,24 +153,27 @@ def _draw_losses(ax: Any, histories: Histories) -> None:
                 )
 
 
-def _trials(histories: Histories, of: int) -> str:
+def _trials(counts: Mapping[str, int], of: int) -> str:
     """Return the number of trials, or that of each method if they differ."""
-    counts = {METHODS[name].label: len(entries) for name, entries in histories.items()}
     if len(set(counts.values())) == 1:
         return f"{next(iter(counts.values()))}/{of} trials"
-    return ", ".join(f"{label} {n}" for label, n in counts.items()) + f" of {of}"
+    if len(counts) > _MOST_COUNTED:
+        return f"{min(counts.values())} to {max(counts.values())} of {of} trials"
+    return ", ".join(f"{_label(label)} {n}" for label, n in counts.items()) + f" of {of}"
 
 
 def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """Plot accuracy against the noise of strong labels: a panel for each base and data set.
 
-    Lines are means over trials, bars one standard deviation; faint dashed lines are the paper's.
+    Lines are means over trials, bars one standard deviation; faint dashed lines are the paper's, if
+    the paper has any.
     The noise level of a setting comes from its name, such as strong or noise-0.1.
     """
     groups = {
-        name: rows
+        name: shown
         for name, rows in _groups(t for t in tables if t.name not in COMPARISONS).items()
-        if any(cell.n and _noise(c[1]) for row in rows.values() for c, cell in row.items())
+        if (shown := {at: row for at, row in rows.items() if _is_shown(row)})
+        and any(cell.n and _noise(c[1]) for row in shown.values() for c, cell in row.items())
     }
     if not groups:
         return None
@@ -187,8 +196,16 @@ def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
         panels[-1].legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
     for ax in axes[-1]:
         ax.set_xlabel("noise λ", fontsize=9)
-    figure.suptitle("Accuracy by label noise (dashed: the paper's)", fontsize=11)
+    every_row = [row for rows in groups.values() for row in rows.values()]
+    compared = any(cell.paper for row in every_row for cell in row.values())
+    title = "Accuracy by label noise" + (" (dashed: the paper's)" if compared else "")
+    figure.suptitle(title, fontsize=11)
     return figure
+
+
+def _is_shown(row: Mapping[Column, Cell]) -> bool:
+    """Return whether a row has accuracies, ours or the paper's."""
+    return any(cell.n or cell.paper for cell in row.values())
 
 
 def _noise(setting: str) -> float | None:
@@ -303,12 +320,6 @@ def _look(i: int) -> dict[str, Any]:
 
 
 def _label(name: str) -> str:
-    """Return a name without what matplotlib would read as a formula, leave out or not draw."""
-    manager = require("matplotlib.font_manager", "report", _WHAT)
-    font = manager.get_font(manager.findfont(manager.FontProperties()))
-    drawn = "".join(
-        c if font.get_char_index(ord(c)) else f"U+{ord(c):04X}" for c in text.plain(name)
-    )
-    if len(drawn) > _MOST_LETTERS:
-        drawn = f"{drawn[:_MOST_LETTERS]}…"
+    """Return a name without what matplotlib would read as a formula, or leave out of a legend."""
+    (drawn,) = drawn_names([name])
     return (f" {drawn}" if drawn.startswith("_") else drawn).replace("$", r"\$")

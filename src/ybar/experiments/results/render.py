@@ -23,7 +23,7 @@ __all__ = ["latex", "markdown", "terminal", "to_csv"]
 
 _CSV_COLUMNS = (
     *("table", "row", "dataset", "setting", "mean", "std", "n", "of", "paper", "paper_std"),
-    *("differs", "failed_runs"),
+    *("differs", "failed_runs", "beyond_errors", "repeats"),
 )
 # The width that separates the paper's accuracy from the next data set.
 _ROOM = len("75.3±2.6≠ ")
@@ -137,10 +137,19 @@ def to_csv(tables: Iterable[Table]) -> str:
         for row, dataset, setting, cell in table.cells():
             names = [text.spreadsheet(text.plain(s)) for s in (table.name, row, dataset, setting)]
             paper = cell.paper or (math.nan, math.nan)
-            differs = "" if cell.differs is None else str(cell.differs).lower()
             ours = [_number(cell.mean), _number(cell.std), cell.n, cell.of]
-            writer.writerow([*names, *ours, *map(_number, paper), differs, cell.failed])
+            marks = [
+                _flag(cell.differs),
+                cell.failed,
+                _flag(cell.beyond_errors),
+                _flag(cell.repeats),
+            ]
+            writer.writerow([*names, *ours, *map(_number, paper), *marks])
     return buffer.getvalue()
+
+
+def _flag(value: bool | None) -> str:
+    return "" if value is None else str(value).lower()
 
 
 def _number(value: float) -> str:

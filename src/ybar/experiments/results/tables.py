@@ -27,6 +27,10 @@ _ROUNDING = 1e-9
 _DIGITS = 9
 
 
+Place = tuple[str, str, str, str, Dataset, Setting]
+"""Base, method, decoder, criterion, data set and setting."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One method on one data set under one setting.
@@ -43,6 +47,8 @@ class Cell:
         The learning rate chosen in each trial.
     failed : int
         How many runs of those trials failed and could not be chosen.
+    repeats : bool
+        Whether a row of an earlier table has the same cell.
     """
 
     accuracies: tuple[float, ...] = ()
@@ -50,6 +56,7 @@ class Cell:
     paper: published.Accuracy | None = None
     rates: tuple[float | None, ...] = ()
     failed: int = 0
+    repeats: bool = False
 
     @property
     def n(self) -> int:
@@ -84,7 +91,23 @@ class Cell:
         """
         if self.paper is None or not self.n:
             return None
-        return abs(self.points) > 1 + 2 * self.paper[1] + _ROUNDING
+        return abs(self.points) > self.tolerance + _ROUNDING
+
+    @property
+    def tolerance(self) -> float:
+        """How many points our mean may be off before it differs; NaN without the paper's."""
+        return 1 + 2 * self.paper[1] if self.paper else math.nan
+
+    @property
+    def beyond_errors(self) -> bool | None:
+        """Whether the means differ by more than two standard errors of their difference.
+
+        None unless both have the paper's five trials.
+        """
+        if self.paper is None or self.n != published.TRIALS:
+            return None
+        error = math.hypot(self.std, self.paper[1]) / math.sqrt(published.TRIALS)
+        return abs(self.points) > 2 * error + _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -152,8 +175,9 @@ def build(
             )
     rule = Rule(epoch, ure)
     tables: dict[str, Table] = {}
+    seen: set[Place] = set()
     for layout in layouts(runs.plan):
-        table = _table(layout, runs, rule)
+        table = _table(layout, runs, rule, seen)
         if table.columns:
             name = table.name
             while name in tables:  # a user's base may have the name of a table
@@ -162,7 +186,14 @@ def build(
     return list(tables.values())
 
 
-def _table(layout: Layout, runs: Runs, rule: Rule) -> Table:
+def _place(row: Row, column: tuple[Dataset, Setting]) -> Place:
+    """Return what cells of different tables have in common if they show the same accuracies."""
+    method = row.method
+    return row.part.base.name, method.name, method.decoder, method.criterion, *column
+
+
+def _table(layout: Layout, runs: Runs, rule: Rule, seen: set[Place]) -> Table:
+    """Return a table whose cells are marked if they were seen; all of them are seen then."""
     parts = [row.part for row in layout.rows]
     settings = dict.fromkeys(s for part in parts for s in part.settings if layout.keep(s))
     columns = [
@@ -172,9 +203,19 @@ def _table(layout: Layout, runs: Runs, rule: Rule) -> Table:
         if any(dataset in part.datasets and setting in part.settings for part in parts)
     ]
     rows = tuple(
-        (row.label, tuple(_cell(row, layout.source, *column, runs, rule) for column in columns))
+        (
+            row.label,
+            tuple(
+                replace(
+                    _cell(row, layout.source, *column, runs, rule),
+                    repeats=_place(row, column) in seen,
+                )
+                for column in columns
+            ),
+        )
         for row in layout.rows
     )
+    seen |= {_place(row, column) for row in layout.rows for column in columns}
     compared = any(cell.paper for _, cells in rows for cell in cells)
     return Table(
         layout.name,
@@ -227,6 +268,10 @@ class Agreement(NamedTuple):
         Cells with all trials.
     agree : int
         Cells that were run and do not differ.
+    tested : int
+        Cells with the paper's five trials that do not repeat a row of another table.
+    within : int
+        Of these, cells whose means are within two standard errors.
     differing : tuple of Difference
         Cells that were run and differ, the largest difference first.
     """
@@ -235,6 +280,8 @@ class Agreement(NamedTuple):
     run: int
     complete: int
     agree: int
+    tested: int
+    within: int
     differing: tuple[Difference, ...]
 
 
@@ -247,7 +294,7 @@ def agreement(tables: Iterable[Table]) -> Agreement:
     >>> from ybar.experiments.results import tables
     >>> from ybar.experiments.results.choose import Runs
     >>> tables.agreement(tables.build(Runs([], reading.read("paper"))))
-    Agreement(published=468, run=0, complete=0, agree=0, differing=())
+    Agreement(published=468, run=0, complete=0, agree=0, tested=0, within=0, differing=())
     """
     compared, differing = [], []
     for table in tables:
@@ -257,11 +304,14 @@ def agreement(tables: Iterable[Table]) -> Agreement:
             compared.append(cell)
             if cell.differs:
                 differing.append(Difference(table.name, row, dataset, setting, cell))
+    tested = [cell.beyond_errors for cell in compared if not cell.repeats]
     differing.sort(key=lambda d: (-abs(d.cell.points), d[:4]))
     return Agreement(
         published=len(compared),
         run=sum(cell.n > 0 for cell in compared),
         complete=sum(cell.n > 0 and cell.complete for cell in compared),
         agree=sum(cell.differs is False for cell in compared),
+        tested=sum(beyond is not None for beyond in tested),
+        within=tested.count(False),
         differing=tuple(differing),
     )

@@ -7,10 +7,11 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
 from ...utils.errors import FailureError
@@ -22,21 +23,26 @@ from .sweep import Died, Result
 
 _STARTS = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
-_SECONDS_TO_ANSWER = 5.0
+_SECONDS_TO_CONNECT = 5.0
+_SECONDS_TO_ANSWER = 15.0
 _SECONDS_TO_COME_BACK = 15.0
 _SECONDS_WITHOUT_WORKERS = 90.0
 _PROGRESS = "ybar-progress"
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
 _WHAT = "a sweep"
+# Forks of one process that has imported everything start at once. Elsewhere than on Linux, the
+# system's libraries do not survive a fork.
+_FORKS = sys.platform == "linux"
+_IMPORTED_ONCE = ["distributed.nanny", __name__, "ybar.neural.fitting"]  # the last imports torch
+_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _SETTINGS = {
     # A job whose worker died comes back to the sweep, which counts.
     "distributed.scheduler.allowed-failures": 0,
     # The profiler looks a hundred times per second what a worker does, for a tenth of its time.
     "distributed.worker.profile.enabled": False,
     # Dask's own also make workers return memory at every chance, to ask for it again at once.
-    "distributed.nanny.pre-spawn-environ": dict.fromkeys(
-        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-    ),
+    "distributed.nanny.pre-spawn-environ": _THREADS,
+    "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
 }
 
 
@@ -58,37 +64,48 @@ class Cluster:
 
     def __init__(self, address: str | None, n: int) -> None:
         self._distributed: Any = require("distributed", "dask", _WHAT)
-        before = dict(os.environ)
-        self.local = _start_local(self._distributed, n) if address is None else None
-        # Dask leaves what it sets for its workers in this process too: `close` undoes that.
-        self._environment = {
-            name: before.get(name) for name in os.environ if os.environ[name] != before.get(name)
-        }
-        try:
-            self._client = self._distributed.Client(
-                self.local or address, timeout=_SECONDS_TO_ANSWER
-            )
-        except (OSError, ValueError, ImportError) as error:
-            raise ExecutionError(
-                f"dask must be the address of a scheduler that runs; nothing answered at "
-                f"{address} ({error}). Start one with: dask scheduler"
-            ) from error
-        self._client.subscribe_topic(_PROGRESS, self._note_progress)
         self._jobs: dict[Any, Job] = {}
         self._shares: dict[str, float] = {}
         self._broken = ""
         self._alone_since: float | None = None
         self._warned = False
+        self._patience = None if address is None else _SECONDS_TO_ANSWER
+        self.local: Any = None
+        self._closing = contextlib.ExitStack()
+        with contextlib.ExitStack() as started:
+            if address is None:
+                started.enter_context(_settings_of_workers())
+                self.local = _start_local(self._distributed, n)
+                started.callback(self.local.close)
+            self._client = self._connect(address)
+            started.callback(self._leave)
+            self._closing = started.pop_all()
+
+    def _connect(self, address: str | None) -> Any:
+        try:
+            if address is not None:
+                asyncio.run(_ask_who(self._distributed, address))
+            client = self._distributed.Client(self.local or address, timeout=_SECONDS_TO_CONNECT)
+        except (OSError, ValueError, ImportError) as error:
+            reason = str(error) or f"no answer within {_SECONDS_TO_CONNECT:.0f} s"
+            raise ExecutionError(
+                f"dask must be the address of a scheduler that runs; nothing answered at "
+                f"{address} ({reason}). Start one with: dask scheduler"
+            ) from error
+        client.subscribe_topic(_PROGRESS, self._note_progress)
+        return client
 
     def n_free(self) -> int:
         """Return how many more jobs the workers can start now."""
-        n_threads = int(sum(self._ask(self._client.ncores).values()))
-        self._check_alone(n_threads)
+        n_threads = self._count_threads()
         # A job that waits behind another one on a worker would die with it.
         return 0 if self._broken else n_threads - len(self._jobs)
 
-    def _check_alone(self, n_threads: int) -> None:
-        """Warn when there have been no workers for a while; later, stop a local cluster."""
+    def _count_threads(self) -> int:
+        """Ask for the workers; after a while without any warn, and later stop a local cluster."""
+        with self._answering():
+            ncores = self._client.scheduler.ncores
+            n_threads = sum(self._client.sync(ncores, callback_timeout=self._patience).values())
         if n_threads or self._alone_since is None:
             self._alone_since, self._warned = time.monotonic(), False
         alone = time.monotonic() - self._alone_since
@@ -100,6 +117,7 @@ class Cluster:
                 "the local cluster lost all its workers and started no others. The same command "
                 "continues"
             )
+        return int(n_threads)
 
     def submit(self, job: Job) -> None:
         """Start a job."""
@@ -108,13 +126,10 @@ class Cluster:
 
     def wait(self, progress: Callable[[Job, float], Any]) -> list[Result]:
         """Wait a moment, report the progress of running jobs, and return the jobs that ended."""
-        self._check_alone(int(sum(self._ask(self._client.ncores).values())))
-        with contextlib.suppress(TimeoutError):
-            self._ask(
-                self._distributed.wait,
-                list(self._jobs),
-                timeout=_SECONDS_BETWEEN_LOOKS,
-                return_when="FIRST_COMPLETED",
+        self._count_threads()
+        with self._answering(), contextlib.suppress(TimeoutError):
+            self._distributed.wait(
+                list(self._jobs), timeout=_SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED"
             )
         ended: list[Result] = []
         for future, job in list(self._jobs.items()):
@@ -132,9 +147,10 @@ class Cluster:
     def _result(self, future: Any) -> list[Outcome] | Died | None:
         """Return what came of a job; None for an error that stops the sweep."""
         if future.status == "finished":
-            outcomes: list[Outcome] = future.result()
+            with self._answering():
+                outcomes: list[Outcome] = future.result(timeout=self._patience)
             return outcomes
-        error = self._ask(future.exception) if future.status == "error" else None
+        error = future.exception() if future.status == "error" else None
         if isinstance(error, self._distributed.KilledWorker):
             return Died("its process ended by itself (often a sign that memory ran out)")
         self._broken = (
@@ -148,42 +164,62 @@ class Cluster:
         _, message = event
         self._shares[message["key"]] = message["share"]
 
-    def _ask(self, question: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Ask the scheduler something."""
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Turn what happens without the scheduler into one line."""
         try:
-            return question(*args, **kwargs)
-        except TimeoutError:
-            raise
+            yield
         except Exception as error:
             raise ExecutionError(
                 f"the scheduler of the cluster was lost ({type(error).__name__}). The same "
                 "command continues once it is there again"
             ) from error
 
-    def close(self) -> None:
-        """Cancel what is running, and end the processes that were started here."""
+    def _leave(self) -> None:
+        """Cancel what is running, and end the worker processes that were started here."""
         if self.local is not None:
             _kill_workers(self.local)
         with contextlib.suppress(Exception):  # the scheduler may be gone
             self._client.cancel(list(self._jobs))
         with contextlib.suppress(Exception):
-            self._client.close()
-        if self.local is not None:
-            self.local.close()
-        for name, value in self._environment.items():
-            if value is None:
-                os.environ.pop(name, None)
+            self._client.close(timeout=_SECONDS_TO_CONNECT)
+
+    def close(self) -> None:
+        """End the sweep's jobs and its processes, and restore the environment."""
+        self._closing.close()
+
+
+async def _ask_who(distributed: Any, address: str) -> None:
+    """Ask a scheduler who it is: `Client` would wait for ever for a port that says nothing."""
+    async with asyncio.timeout(_SECONDS_TO_CONNECT), distributed.rpc(address) as scheduler:
+        await scheduler.identity()
+
+
+@contextlib.contextmanager
+def _settings_of_workers() -> Iterator[None]:
+    """Set what Dask starts workers with, and restore the environment, which Dask changes too."""
+    dask: Any = require("dask", "dask", _WHAT)
+    before = dict(os.environ)
+    try:
+        with dask.config.set(_SETTINGS):
+            yield
+    finally:
+        for name in [name for name in os.environ if os.environ[name] != before.get(name)]:
+            if name in before:
+                os.environ[name] = before[name]
             else:
-                os.environ[name] = value
+                del os.environ[name]
 
 
 def _start_local(distributed: Any, n: int) -> Any:
     """Start processes of one thread each; a process that is killed while it starts is replaced."""
-    dask: Any = require("dask", "dask", _WHAT)
     for attempt in range(_STARTS):
         try:
-            with dask.config.set(_SETTINGS), _blocked_interrupts():
+            with _blocked_interrupts():
+                if _FORKS:
+                    _start_fork_server(distributed)
                 return distributed.LocalCluster(
+                    env=dict(os.environ),  # as it is now, not as the fork server found it
                     n_workers=n,
                     threads_per_worker=1,
                     processes=True,
@@ -198,6 +234,14 @@ def _start_local(distributed: Any, n: int) -> Any:
                     f"({error}). What they printed is above"
                 ) from error
     raise AssertionError
+
+
+def _start_fork_server(distributed: Any) -> None:
+    """Start the process that workers are forked from; it goes on to import what jobs need."""
+    os.environ.update(_THREADS)
+    context = distributed.utils.get_mp_context()  # sets a list of its own when first called
+    context.set_forkserver_preload(_IMPORTED_ONCE)
+    forkserver.ensure_running()
 
 
 def _kill_workers(local: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..plan.jobs import Job, config
 from ..plan.model import Boosting, Dataset, Facts, Network
-from .ledger import Entry
+from .entry import Entry
 
 # Measured on one core of the machines that ybar is built on; see results/benchmarks.md.
 _PRODUCTS_PER_SECOND = 60e9

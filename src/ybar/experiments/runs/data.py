@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from ... import datasets
@@ -48,7 +49,7 @@ def load(dataset: Dataset) -> Bunch:
 
 @functools.lru_cache(maxsize=1)
 def load_planned(dataset: Dataset, expected: str) -> Bunch:
-    """Return the data if they are those that the plan was made for."""
+    """Return the data, scaled as the plan says, if they are those that the plan was made for."""
     data = load(dataset)
     actual = sha256(data)
     if actual != expected:
@@ -56,6 +57,9 @@ def load_planned(dataset: Dataset, expected: str) -> Bunch:
             f"dataset {dataset.name!r} must be the one planned with, of sha256 {expected}; got "
             f"{actual}. Copy the same files to every worker"
         )
+    if dataset.scaled and data.X_train.dtype != np.uint8:
+        scaler = StandardScaler().fit(data.X_train)
+        data.X_train, data.X_test = map(scaler.transform, (data.X_train, data.X_test))
     return data
 
 

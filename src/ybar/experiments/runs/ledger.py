@@ -11,21 +11,20 @@ import contextlib
 import io
 import json
 import os
+import re
 import sqlite3
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
-
-import numpy as np
 
 from ...utils.checks import shown
 from ...utils.errors import InputError, input_errors
 from ...utils.files import as_path, target_file
-from ...utils.typing import AnyArray
-from ..plan.jobs import hash_of, seed_of
+from ..plan.jobs import hash_of
 from . import locks
+from .entry import COLUMNS, Entry, checksum, from_row, to_row, unpack
 
 _VERSION = 1
 _APPLICATION = 0x79626172  # "ybar", in the header of the file
@@ -52,50 +51,16 @@ CREATE TABLE run (
 );
 CREATE TABLE claim (hash TEXT PRIMARY KEY, owner TEXT NOT NULL);
 """
-_COLUMNS = (
-    *("hash", "dataset", "setting", "trial", "base", "method", "learning_rate", "seed"),
-    *("data_sha256", "config", "versions", "cause", "traceback", "figures", "curves", "seconds"),
-    "finished",
-)
+# A table of its own: a ledger from before there were checksums stays readable, also by its sweep.
+_CHECKSUMS = "CREATE TABLE IF NOT EXISTS checksum (hash TEXT PRIMARY KEY, sha256 TEXT NOT NULL)"
+_SELECTED = ", ".join(COLUMNS)
+_INSERT = f"INSERT OR IGNORE INTO run ({_SELECTED}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+_LOCK_NAME = re.compile(r"[^/\\\0]+\.[0-9a-f]{12}\.lock")
+_MOST_NAMED = 5
 
 
 class LedgerError(OSError):
     """The ledger cannot be read or written; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A recorded run.
-
-    Attributes
-    ----------
-    hash : str
-        The name of the run: the hash of its configuration.
-    config : dict
-        All that the outcome depends on, see `plan.jobs.config`.
-    cause, traceback : str or None
-        Why the run failed; None if it did not.
-    scores : dict of float
-        What tables are built from, such as ``last.accuracy_l1``; see `networks.scores`.
-    curves : dict of ndarray
-        The values of each epoch; empty if they were not asked for.
-    seconds : float
-        The run's share of the time of its job.
-    finished : str
-        When the run ended, as an ISO date in UTC.
-    versions : dict of str
-        The versions of ybar, Python and the libraries.
-    """
-
-    hash: str
-    config: dict[str, Any]
-    cause: str | None = None
-    traceback: str | None = None
-    scores: dict[str, float] = field(default_factory=dict)
-    curves: dict[str, AnyArray] = field(default_factory=dict)
-    seconds: float = 0.0
-    finished: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
 
 
 class Claimed(NamedTuple):
@@ -134,6 +99,7 @@ class Ledger:
             raise InputError(f"ledger must be a file that exists; {self.path} does not")
         self.owner = f"{self.path.name}.{uuid.uuid4().hex[:12]}.lock"
         self._lock: io.IOBase | None = None
+        self._named: set[str] = set()
         with self._errors():
             self._connection = self._open(write)
 
@@ -144,6 +110,7 @@ class Ledger:
         if not write and self.path.stat().st_size == 0:
             name = ":memory:"  # a full disk may have left an empty file
         connection = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, uri=True)
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         try:
             if write:
                 connection.execute("BEGIN IMMEDIATE")
@@ -165,6 +132,7 @@ class Ledger:
                     f"{version}. Install a newer ybar"
                 )
             if write:
+                connection.execute(_CHECKSUMS)
                 connection.execute("COMMIT")
         except BaseException:
             connection.close()
@@ -226,13 +194,61 @@ class Ledger:
             return {name: bool(well) for name, well in rows}
 
     def entries(self, *, curves: bool = False) -> list[Entry]:
-        """Return all runs, in an order that does not depend on when they were recorded."""
-        columns = "hash, config, cause, traceback, figures, seconds, finished, versions, "
-        columns += "curves" if curves else "x''"
+        """Return all runs, in an order that does not depend on when they were recorded.
+
+        Runs that are damaged are left out; a warning names them.
+        """
+        sound, damaged = self._read(curves=curves)
+        new = sorted({names[0] for names in damaged.values()} - self._named)
+        if new:
+            self._named |= set(new)
+            more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
+            warnings.warn(
+                f"ledger {self.path} is damaged: these runs are left out, and a sweep runs them "
+                f"again: {', '.join(map(shown, new[:_MOST_NAMED]))}{more}",
+                stacklevel=2,
+            )
+        return sorted(sound, key=_place)
+
+    def _read(self, *, curves: bool) -> tuple[list[Entry], dict[int, list[str]]]:
+        """Return the sound runs, and the names that a damaged one may have, likely ones first.
+
+        A run whose row is gone, but not its checksum, has a row below 0.
+        """
         with self._errors():
-            order = "dataset, setting, base, trial, method, learning_rate, hash"
-            query = f"SELECT {columns} FROM run ORDER BY {order}"  # noqa: S608
-            return [_entry(row) for row in self._connection.execute(query)]
+            checksums = self._checksums()
+            rows = [row for (row,) in self._connection.execute("SELECT rowid FROM run")]
+            sound: dict[str, Entry] = {}
+            damaged: dict[int, list[str]] = {}
+            for rowid in rows:
+                values = self._row(rowid)
+                try:
+                    entry = from_row(values, curves=curves)
+                    expected = checksums.get(entry.hash)
+                    if expected is not None and checksum(values) != expected:
+                        raise ValueError(f"run {entry.hash} has another checksum")
+                    sound[entry.hash] = entry
+                except Exception:  # whatever the bytes of a damaged row lead to
+                    names = _names(values) or {f"row {rowid}"}
+                    damaged[rowid] = sorted(names, key=lambda name: name not in checksums)
+        lost = checksums.keys() - sound.keys() - set().union(*damaged.values())
+        return [*sound.values()], damaged | {-i: [name] for i, name in enumerate(lost, 1)}
+
+    def _checksums(self) -> dict[str, str]:
+        there = "SELECT 1 FROM sqlite_master WHERE name = 'checksum'"
+        if self._connection.execute(there).fetchone() is None:
+            return {}
+        return dict(self._connection.execute("SELECT hash, sha256 FROM checksum").fetchall())
+
+    def _row(self, rowid: int) -> Sequence[Any]:
+        """Return the values of a row; nothing if its page is damaged."""
+        query = f"SELECT {_SELECTED} FROM run WHERE rowid = ?"  # noqa: S608
+        try:
+            return self._connection.execute(query, (rowid,)).fetchone() or ()
+        except sqlite3.DatabaseError as error:
+            if "malformed" not in str(error) and "too big" not in str(error):
+                raise
+            return ()
 
     def record(self, entries: Sequence[Entry], *, replace: bool = False) -> int:
         """Write runs, all or none, and return how many were new.
@@ -240,18 +256,19 @@ class Ledger:
         A run that is recorded already stays as it is, unless `replace` is true and it failed or has
         fewer curves.
         """
-        rows = [_row(entry) for entry in entries]
-        marks = ", ".join("?" * len(_COLUMNS))
+        rows = [to_row(entry) for entry in entries]
+        new = 0
         with self._transaction() as connection:
-            before = connection.total_changes
-            if replace:
-                for entry in entries:
-                    if entry.cause is None and self._is_less(entry):
-                        connection.execute("DELETE FROM run WHERE hash = ?", (entry.hash,))
-                before = connection.total_changes
-            connection.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)  # noqa: S608
-            new = connection.total_changes - before
-            connection.executemany("DELETE FROM claim WHERE hash = ?", [(r[0],) for r in rows])
+            for entry, row in zip(entries, rows, strict=True):
+                if replace and entry.cause is None and self._is_less(entry):
+                    self._delete(entry.hash)
+                inserted = connection.execute(_INSERT, row)
+                if inserted.rowcount == 1:
+                    new += 1
+                    stored = self._row(inserted.lastrowid or 0)  # SQLite converts some values
+                    pair = entry.hash, checksum(stored)
+                    connection.execute("INSERT OR REPLACE INTO checksum VALUES (?, ?)", pair)
+                connection.execute("DELETE FROM claim WHERE hash = ?", (entry.hash,))
         return new
 
     def _is_less(self, entry: Entry) -> bool:
@@ -260,14 +277,28 @@ class Ledger:
         row = self._connection.execute(query, (entry.hash,)).fetchone()
         return bool(row and (row[0] or len(unpack(row[1])) < len(entry.curves)))
 
-    def forget_failed(self, names: Iterable[str]) -> int:
-        """Delete those of the runs that failed, so that they are run again."""
+    def _delete(self, name: str) -> None:
+        for table in ("run", "checksum"):
+            self._connection.execute(f"DELETE FROM {table} WHERE hash = ?", (name,))  # noqa: S608
+
+    def forget(self, names: Iterable[str], *, failed: bool) -> int:
+        """Delete those of the runs that are damaged, so that they are run again.
+
+        With `failed` also those that failed. Return how many of these there were.
+        """
+        wanted = set(names)
+        _, damaged = self._read(curves=True)
         with self._transaction() as connection:
-            before = connection.total_changes
-            connection.executemany(
-                "DELETE FROM run WHERE hash = ? AND cause IS NOT NULL", [(n,) for n in names]
-            )
-            return connection.total_changes - before
+            for rowid, possible in damaged.items():
+                if wanted.intersection(possible):
+                    connection.execute("DELETE FROM run WHERE rowid = ?", (rowid,))
+                    for name in wanted.intersection(possible):
+                        self._delete(name)
+            query = "SELECT hash FROM run WHERE cause IS NOT NULL"
+            n_failed = wanted & {name for (name,) in connection.execute(query) if failed}
+            for name in n_failed:
+                self._delete(name)
+        return len(n_failed)
 
     def claim(self, names: Sequence[str]) -> Claimed:
         """Claim those of the runs that are neither recorded nor claimed by another sweep.
@@ -305,66 +336,21 @@ class Ledger:
 
     def _is_alive(self, owner: str) -> bool:
         """Return whether the sweep that made a claim still runs."""
+        if not _LOCK_NAME.fullmatch(owner):  # not of a sweep: damaged, or a path elsewhere
+            return False
         return owner == self.owner or locks.is_held(self._lock_file(owner))
 
 
-def _row(entry: Entry) -> tuple[Any, ...]:
-    config = entry.config
-    if hash_of(config) != entry.hash:
-        raise InputError(
-            f"a run's hash must be that of its configuration; got {shown(entry.hash)} for "
-            f"{shown(config)}"
-        )
-    seed = seed_of(config["dataset"], config["setting"], config["trial"])
-    return (
-        entry.hash,
-        config["dataset"],
-        config["setting"],
-        config["trial"],
-        config["base"],
-        config["method"],
-        config.get("learning_rate"),
-        json.dumps(seed),
-        config["data_sha256"],
-        json.dumps(config, sort_keys=True),
-        json.dumps(entry.versions, sort_keys=True),
-        entry.cause,
-        entry.traceback,
-        json.dumps(entry.scores, sort_keys=True),
-        pack(entry.curves),
-        entry.seconds,
-        entry.finished,
-    )
+def _place(entry: Entry) -> tuple[Any, ...]:
+    """Return what orders entries."""
+    names = [entry.config[name] for name in ("dataset", "setting", "base", "trial", "method")]
+    return (*names, entry.config.get("learning_rate", -1.0), entry.hash)
 
 
-def _entry(row: Sequence[Any]) -> Entry:
-    name, config, cause, traceback, scores, seconds, finished, versions, curves = row
-    return Entry(
-        name,
-        json.loads(config),
-        cause,
-        traceback,
-        json.loads(scores),
-        unpack(curves),
-        float("nan") if seconds is None else seconds,
-        finished,
-        json.loads(versions),
-    )
-
-
-def pack(curves: dict[str, AnyArray]) -> bytes:
-    """Return curves as the bytes of a compressed npz file, in single precision."""
-    if not curves:
-        return b""
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = {n: np.asarray(v, np.float32) for n, v in sorted(curves.items())}
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def unpack(data: bytes) -> dict[str, AnyArray]:
-    """Return the curves that `pack` made bytes of."""
-    if not data:
-        return {}
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        return dict(arrays)
+def _names(values: Sequence[Any]) -> set[str]:
+    """Return the names that a damaged run may have: as it is recorded, and of its configuration."""
+    named = dict(zip(COLUMNS, values, strict=False))
+    names = {named.get("hash")}
+    with contextlib.suppress(ValueError, TypeError):
+        names.add(hash_of(json.loads(named.get("config", ""))))
+    return {name for name in names if isinstance(name, str)}

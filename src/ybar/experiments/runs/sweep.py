@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 from ..plan.jobs import Job, config, hash_of, hashes, split
 from . import run
-from .ledger import Entry, Ledger
+from .entry import Entry
+from .ledger import Ledger
 from .outcome import Outcome
 
 _ATTEMPTS = 3

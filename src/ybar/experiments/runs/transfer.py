@@ -24,7 +24,8 @@ from ...utils.extras import require
 from ...utils.files import as_path, target_file, write_whole
 from ...utils.typing import AnyArray
 from ..plan import jobs as plan_jobs
-from .ledger import Entry, Ledger, LedgerError
+from .entry import Entry
+from .ledger import Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")
 # What every configuration has, see `plan.jobs.config`.

@@ -23,12 +23,15 @@ from typing import Any
 from ... import decode
 from ...utils import checks
 from ...utils.typing import FloatArray
-from . import likelihoods, risks, surrogates
+from . import label_sets, likelihoods, one_vs_rest, order_preserving, risks, surrogates
 from .method import Loss, Method
+from .one_vs_rest import scarce
+from .order_preserving import op_w
 
-__all__ = ["METHODS", "Method", "find", "register"]
+__all__ = ["METHODS", "Method", "find", "op_w", "register", "scarce"]
 
-METHODS: dict[str, Method] = {**risks.METHODS, **surrogates.METHODS, **likelihoods.METHODS}
+_FAMILIES = (risks, surrogates, order_preserving, label_sets, one_vs_rest, likelihoods)
+METHODS: dict[str, Method] = {name: m for family in _FAMILIES for name, m in family.METHODS.items()}
 
 _ALLOWED: dict[str, tuple[Any, ...]] = {
     "estimates": ("p", "q"),

@@ -36,6 +36,9 @@ class Method:
         Which parametrisation of T is learned with the weights; see `ybar.neural.transition_layer`.
     whole_batch : bool
         The loss takes weights (mean 1) as a fourth argument and returns one number per batch.
+    joint_labels : bool
+        The loss reads all labels of a row together: its second argument is a boolean array (B, K),
+        true at the classes that the row's labels rule out.
     gradient : callable or None
         Returns the loss and its gradient at the logits in closed form; None uses autograd. It
         gets the logits classes first, (..., K, B), and T⁻¹ in place of log T if the method is a
@@ -55,6 +58,7 @@ class Method:
     family: Family = "other"
     learns: Literal["free", "noise"] | None = None
     whole_batch: bool = False
+    joint_labels: bool = False
     gradient: Callable[..., Any] | None = None
     likelihood: Callable[[Tensor], Tensor] | None = None
     assumes: tuple[tuple[float, ...], ...] | None = None
@@ -70,9 +74,14 @@ class Method:
         return self.family == "likelihood"
 
     @property
-    def takes_evidence(self) -> bool:
+    def accepts_evidence(self) -> bool:
         """Whether it learns from any likelihood of the classes, not from single labels only."""
         return self.family == "likelihood" and self.estimates == "p"
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the labels of a row make one sample, not one sample each."""
+        return self.accepts_evidence or self.joint_labels
 
     @property
     def models_labels(self) -> bool:
