@@ -6,14 +6,17 @@ import os
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import experiments_helpers as helpers
-from reproduce_helpers import N_RUNS, TABLES, copy, ran, rows
+from reproduce_helpers import N_RUNS, PLAN, TABLES, copy, ran, rows
+from ybar import transition
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import model as plans
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.runs import data as run_data
+from ybar.transition import reading
 
 pytest.importorskip("torch")
 pytest.importorskip("typer")
