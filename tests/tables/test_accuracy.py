@@ -26,7 +26,6 @@ def passed():
         (0.2, 0.05, 0.8, (0.7, 0.9)),
         (-0.02, 0.02, 1.0, (0.98, 1.0)),
         (1.01, 0.1, 0.0, (0.0, 0.19)),
-        (0.4, float("nan"), 0.6, (0.0, 1.0)),
     ],
 )
 def test_the_estimate_and_its_interval_are_shares(passed, error, std_error, value, interval):
@@ -35,6 +34,16 @@ def test_the_estimate_and_its_interval_are_shares(passed, error, std_error, valu
     assert found["expected_accuracy_interval"] == pytest.approx(interval)
     low, high = found["expected_accuracy_interval"]
     assert low <= found["expected_accuracy"] <= high
+
+
+def test_an_estimate_without_a_known_error_is_a_reason_and_no_number(passed):
+    found = accuracy.summary(0.4, float("nan"), passed)
+    assert found["expected_accuracy"] is found["expected_accuracy_interval"] is None
+    assert found["expected_accuracy_std_error"] is None
+    (reason,) = found["transition"]["reasons"]
+    text = "\n".join(accuracy.explain(found, ACCOUNT))
+    assert reason in text
+    assert "Expected accuracy" not in text
 
 
 @pytest.mark.parametrize("error", [-1.43, 2.43])

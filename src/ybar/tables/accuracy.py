@@ -49,10 +49,10 @@ def check(
 def summary(error: float, std_error: float, result: metrics.TransitionCheck) -> dict[str, Any]:
     """Return the estimated accuracy and the check of T in values that JSON has.
 
-    The accuracy is None if T is refuted or singular, or if no value between 0 and 1 lies within two
-    standard errors of the estimate.
+    The accuracy is None if T is refuted or singular, if its error is not known, or if no value
+    between 0 and 1 lies within two standard errors of the estimate.
     """
-    margin = _N_STD_ERRORS * std_error if math.isfinite(std_error) else math.inf
+    margin = _N_STD_ERRORS * std_error
     low, high = 1 - error - margin, 1 - error + margin
     reasons = list(result.reasons)
     outside = math.isfinite(error) and (high < 0 or low > 1)
@@ -62,10 +62,16 @@ def summary(error: float, std_error: float, result: metrics.TransitionCheck) -> 
             f"the estimated accuracy would lie {side}, by more than two standard errors; either "
             "T is wrong or there are too few labels"
         )
-    known = math.isfinite(error) and not outside and not result.refuted
+    if math.isfinite(error) and not math.isfinite(std_error) and not result.refuted:
+        reasons.append(
+            "its error is not known: too few labels are held out, or the interval of the noise "
+            "level that was learned reaches 1"
+        )
+    known = math.isfinite(error) and math.isfinite(std_error) and not outside
+    known = known and not result.refuted
     return {
         "expected_accuracy": _clip(1 - error) if known else None,
-        "expected_accuracy_std_error": std_error if known and math.isfinite(std_error) else None,
+        "expected_accuracy_std_error": std_error if known else None,
         "expected_accuracy_interval": [_clip(low), _clip(high)] if known else None,
         "transition": {
             "refuted": result.refuted,

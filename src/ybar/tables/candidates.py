@@ -186,7 +186,9 @@ def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: Boo
     result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, mask)
     result.predicted = scoring.predicted_indices(model, rows)
     result.T, result.free_q = model.label_transition_, q if model.estimates_q else None
-    result.error, result.error_std_error = scoring.error_rate(result.predicted, result.T, mask)
+    result.error, result.error_std_error = scoring.error_rate(
+        result.predicted, result.T, mask, model.transition_profile_
+    )
 
 
 def fit_to_all(

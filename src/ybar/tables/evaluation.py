@@ -95,4 +95,4 @@ def _by_complementary_labels(
         "scel": scel,
         "scel_std_error": scel_std_error,
         "scel_of_the_best_constant_guess": float(scoring.constant_losses(mask, mask).mean()),
-    } | accuracy.summary(*scoring.error_rate(predicted, T, mask), check)
+    } | accuracy.summary(*scoring.error_rate(predicted, T, mask, model.transition_profile_), check)
