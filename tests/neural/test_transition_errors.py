@@ -171,6 +171,9 @@ def test_the_errors_of_a_free_T_include_those_that_the_prior_leaves():
         spreads.append(float((errors.profile.directions**2).sum()))
         np.testing.assert_allclose(errors.profile.directions.sum(axis=2), 0, atol=1e-9)
         np.testing.assert_allclose(errors.profile.matrices.sum(axis=2), 1)
+        predicted = logits.argmax(axis=1)
+        of_T = metrics.ure_zero_one(k, predicted, T, profile=errors.profile, return_std_error=True)
+        assert of_T[1] > metrics.ure_zero_one(k, predicted, T, return_std_error=True)[1]
     assert spreads[0] > spreads[1] > spreads[2]
     # Endless trust leaves nothing unknown but the noise level.
     of_noise = estimate.errors().profile

@@ -59,6 +59,7 @@ PUBLIC = {
         "Comparison",
         "ErrorBound",
         "TransitionCheck",
+        "TransitionProfile",
         "TransitionTest",
         "check_transition",
         "compare",

@@ -76,7 +76,9 @@ class TransitionProfile(NamedTuple):
         """Return how far a function of T changes along each direction, to first order."""
         T = self.matrices[int(np.argmin(self.statistic))]
         start = value(T)
-        changes = [(value(T + _SMALL * d) - start) / _SMALL for d in self.directions]
+        moved = np.maximum(T + _SMALL * self.directions, 0)
+        moved /= moved.sum(axis=2, keepdims=True)
+        changes = [(value(each) - start) / _SMALL for each in moved]
         return np.array(changes).reshape(-1, *np.shape(start))
 
 
