@@ -65,6 +65,15 @@ def test_a_singular_matrix_has_no_estimate_and_is_not_called_refuted(passed):
     assert "singular" in "\n".join(accuracy.explain(found, ACCOUNT))
 
 
+def test_an_estimated_matrix_is_not_refuted_by_an_error_rate_that_takes_it_for_exact():
+    y = np.arange(300) % 3
+    nearly_noise = transition.with_uniform_noise(T, 0.999)
+    mask = np.eye(3, dtype=bool)[(y + 1) % 3]
+    wrong = (y + 2) % 3
+    assert accuracy.check(mask, nearly_noise, wrong, ["a", "b", "c"]).refuted
+    assert not accuracy.check(mask, nearly_noise, None, ["a", "b", "c"]).refuted
+
+
 def test_selecting_a_free_q_by_the_labels_lowers_the_level():
     mask = np.eye(3, dtype=bool)[np.arange(30) % 3]
     y = np.zeros(30, dtype=int)

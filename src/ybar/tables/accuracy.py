@@ -18,7 +18,7 @@ _LEVEL = 0.01
 def check(
     mask: BoolArray,
     T: FloatArray,
-    y_pred: IntArray,
+    y_pred: IntArray | None,
     classes: Sequence[str],
     free_q: FloatArray | None = None,
     n_free: int = 1,
@@ -27,6 +27,8 @@ def check(
 
     Parameters
     ----------
+    y_pred : ndarray of shape (N,) or None
+        None where T was estimated: the test of the error rate would treat it as exact.
     free_q : ndarray of shape (N, K), optional
         Complementary probabilities of a model that does not know T.
     n_free : int

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
+from ..metrics import TransitionProfile
 from ..neural import ComplementaryNetClassifier
 from ..neural import methods as networks
 from ..utils.errors import InputError
@@ -61,6 +62,8 @@ class CandidateResult:
         q of the held-out rows, if the candidate learned it without T.
     T : ndarray or None
         The matrix that the candidate assumes for the labels: the user's, or one that it learned.
+    profile : TransitionProfile or None
+        What is unknown of that T, if it was learned from held-out labels.
     settings : dict
         The hyperparameters that it selected, as parameters of `build`.
     """
@@ -77,6 +80,7 @@ class CandidateResult:
     predicted: IntArray | None = None
     free_q: FloatArray | None = None
     T: FloatArray | None = None
+    profile: TransitionProfile | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -186,8 +190,9 @@ def _score(result: CandidateResult, model: TableClassifier, rows: Any, mask: Boo
     result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, mask)
     result.predicted = scoring.predicted_indices(model, rows)
     result.T, result.free_q = model.label_transition_, q if model.estimates_q else None
+    result.profile = model.transition_profile_
     result.error, result.error_std_error = scoring.error_rate(
-        result.predicted, result.T, mask, model.transition_profile_
+        result.predicted, result.T, mask, result.profile
     )
 
 

@@ -89,10 +89,17 @@ def _by_complementary_labels(
     losses = scoring.label_losses(q, mask)
     scel, scel_std_error = scoring.mean_and_std_error(losses, mask)
     predicted = scoring.predicted_indices(model, labelled)
-    check = accuracy.check(mask, T, predicted, classes, q if model.estimates_q else None)
+    profile = model.transition_profile_
+    check = accuracy.check(
+        mask,
+        T,
+        None if profile is not None else predicted,
+        classes,
+        q if model.estimates_q else None,
+    )
     return {
         "complementary_labels": int(mask.sum()),
         "scel": scel,
         "scel_std_error": scel_std_error,
         "scel_of_the_best_constant_guess": float(scoring.constant_losses(mask, mask).mean()),
-    } | accuracy.summary(*scoring.error_rate(predicted, T, mask, model.transition_profile_), check)
+    } | accuracy.summary(*scoring.error_rate(predicted, T, mask, profile), check)
