@@ -43,6 +43,7 @@ results: .venv/.package
 	$(BIN)/python studies/estimating.py
 	$(BIN)/python studies/trust.py
 	$(BIN)/python studies/calibration.py
+	$(BIN)/python studies/error_bars.py
 	$(BIN)/python studies/summary.py
 	$(BIN)/python studies/fill_tables.py
 

@@ -60,6 +60,7 @@ PUBLIC = {
         "Comparison",
         "ErrorBound",
         "TransitionCheck",
+        "TransitionProfile",
         "TransitionTest",
         "check_transition",
         "compare",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import decode, labels, transition
 from ..metrics.losses import mean_and_error
+from ..metrics.transition_profile import UNIDENTIFIED, TransitionProfile
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.estimators import last_step
@@ -157,6 +159,7 @@ class ConfusionDisplay:
         T: ArrayLike,
         classes: ArrayLike | None = None,
         *,
+        profile: TransitionProfile | None = None,
         ax: Any = None,
     ) -> Self:
         """Plot the confusion matrix that complementary labels and predictions imply under T.
@@ -173,6 +176,10 @@ class ConfusionDisplay:
         classes : array-like of shape (K,), optional
             Names of the classes in the order of the rows of T; by default 0..K-1, or the columns
             of a boolean data frame.
+        profile : TransitionProfile, optional
+            What is unknown of an estimated T: the ``transition_profile_`` of a network. The
+            standard errors then contain that of T. There are none if the labels that T was
+            estimated on may be independent of the class.
         ax : matplotlib Axes, optional
             Where to plot; by default a new figure.
 
@@ -180,7 +187,7 @@ class ConfusionDisplay:
         -------
         ConfusionDisplay
         """
-        return cls._estimated(y_comp, y_pred, T, classes).plot(ax)
+        return cls._estimated(y_comp, y_pred, T, classes, profile).plot(ax)
 
     @classmethod
     def from_estimator_complementary(
@@ -203,12 +210,18 @@ class ConfusionDisplay:
         ConfusionDisplay
         """
         fitted, _ = last_step(classifier, name="classifier")
-        T, classes = fitted.label_transition_, fitted.classes_
-        return cls._estimated(y_comp, classifier.predict(X), T, classes).plot(ax)
+        T, profile = fitted.label_transition_, getattr(fitted, "transition_profile_", None)
+        predicted = classifier.predict(X)
+        return cls._estimated(y_comp, predicted, T, fitted.classes_, profile).plot(ax)
 
     @classmethod
     def _estimated(
-        cls, y_comp: ArrayLike, y_pred: ArrayLike, T: ArrayLike, classes: ArrayLike | None
+        cls,
+        y_comp: ArrayLike,
+        y_pred: ArrayLike,
+        T: ArrayLike,
+        classes: ArrayLike | None,
+        profile: TransitionProfile | None = None,
     ) -> Self:
         array = transition.check(T)
         if classes is None and getattr(y_comp, "shape", ())[1:] == (len(array),):
@@ -219,6 +232,8 @@ class ConfusionDisplay:
         checks.same_length("y_comp", len(codes), "y_pred", len(predicted))
         rows, k = labels.pairs(codes, len(names))
         joint = _joint(rows, k, predicted, decode.inverse(array, stacklevel=4))
+        if profile is not None:
+            joint = _with_unknown_transition(joint, rows, k, predicted, profile)
         return cls(
             joint.shares,
             std_error=joint.std_error,
@@ -267,6 +282,8 @@ class ConfusionDisplay:
         heading += " %"
         if errors is None:
             return heading
+        if np.isnan(errors).all():
+            return f"{heading}, by complementary labels\n(no standard error)"
         most = "" if np.isnan(errors).any() else f", in cells {as_per_cent(errors.max())} at most"
         chance = ";\nbelow 0: by chance" if negative else ""
         return f"{heading}, by complementary labels\n(± standard error{most}{chance})"
@@ -318,3 +335,20 @@ def _joint(rows: IntArray, k: IntArray, predicted: IntArray, inverse: FloatArray
     losses = inverse.sum(axis=1)[k] - inverse[k, predicted[rows]]
     _, error = mean_and_error(losses, rows, n, None)
     return _Joint(shares, scale * np.sqrt(np.maximum(variance, 0.0)), error)
+
+
+def _with_unknown_transition(
+    joint: _Joint, rows: IntArray, k: IntArray, predicted: IntArray, profile: TransitionProfile
+) -> _Joint:
+    """Return the same shares, with standard errors that contain that of T."""
+    if not profile.identified:
+        warnings.warn(UNIDENTIFIED, UserWarning, stacklevel=4)
+
+    def estimate(T: FloatArray) -> tuple[FloatArray, FloatArray]:
+        shares, errors, error = _joint(rows, k, predicted, np.asarray(np.linalg.pinv(T)))
+        rate = shares.sum() - shares.trace()
+        return np.append(shares, rate), np.append(errors, error) ** 2
+
+    rate = joint.shares.sum() - joint.shares.trace()
+    errors = profile.std_error(np.append(joint.shares, rate), estimate)
+    return _Joint(joint.shares, errors[:-1].reshape(joint.shares.shape), float(errors[-1]))

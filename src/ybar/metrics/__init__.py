@@ -12,12 +12,14 @@ from .comparison import Comparison, compare, compare_error_rates
 from .scorers import scel_scorer, ure_scorer
 from .selection import one_standard_error
 from .transition_check import TransitionCheck, TransitionTest, check_transition
+from .transition_profile import TransitionProfile
 from .validation import scel, ure_zero_one
 
 __all__ = [
     "Comparison",
     "ErrorBound",
     "TransitionCheck",
+    "TransitionProfile",
     "TransitionTest",
     "check_transition",
     "compare",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, overload
 
 from numpy.typing import ArrayLike
 
 from ..utils import checks
+from ..utils.typing import FloatArray
 from .losses import mean_and_error, scel_losses, ure_losses
+from .transition_profile import UNIDENTIFIED, TransitionProfile
 
 
 @overload
@@ -87,6 +90,7 @@ def ure_zero_one(
     T: ArrayLike,
     *,
     sample_weight: ArrayLike | None = ...,
+    profile: TransitionProfile | None = ...,
     return_std_error: Literal[False] = ...,
 ) -> float: ...
 
@@ -98,6 +102,7 @@ def ure_zero_one(
     T: ArrayLike,
     *,
     sample_weight: ArrayLike | None = ...,
+    profile: TransitionProfile | None = ...,
     return_std_error: Literal[True],
 ) -> tuple[float, float]: ...
 
@@ -108,6 +113,7 @@ def ure_zero_one(
     T: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    profile: TransitionProfile | None = None,
     return_std_error: bool = False,
 ) -> float | tuple[float, float]:
     """Return the unbiased estimate of the error rate from complementary labels alone.
@@ -125,8 +131,12 @@ def ure_zero_one(
     T : array-like of shape (K, K)
         If T is singular, its pseudo-inverse is used, with a warning that the estimate is biased.
     sample_weight : array-like of shape (N,), optional
+    profile : TransitionProfile, optional
+        What is unknown of a T that was estimated on other labels than these: the
+        ``transition_profile_`` of a network. The standard error then contains the error of T. It is
+        NaN, with a warning, if the labels that T was estimated on may be independent of the class.
     return_std_error : bool
-        Also return the standard error.
+        Also return the standard error: a 95% interval of the error rate is ± 1.96 of it.
 
     Returns
     -------
@@ -142,4 +152,28 @@ def ure_zero_one(
     """
     (losses,) = ure_losses(y_comp, T, stacklevel=3, y_pred=y_pred)
     mean, std_error = mean_and_error(*losses, sample_weight)
-    return (mean, std_error) if return_std_error else mean
+    if not return_std_error:
+        return mean
+    if profile is not None:
+        std_error = _std_error_of_profile(mean, y_comp, y_pred, profile, sample_weight)
+    return mean, std_error
+
+
+def _std_error_of_profile(
+    value: float,
+    y_comp: ArrayLike,
+    y_pred: ArrayLike,
+    profile: TransitionProfile,
+    sample_weight: ArrayLike | None,
+) -> float:
+    if not profile.identified:
+        warnings.warn(UNIDENTIFIED, UserWarning, stacklevel=3)
+
+    def estimate(T: FloatArray) -> tuple[float, float]:
+        (losses,) = ure_losses(y_comp, T, stacklevel=1, y_pred=y_pred)
+        mean, std_error = mean_and_error(*losses, sample_weight)
+        return mean, std_error**2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the caller has been warned of a singular T
+        return float(profile.std_error(value, estimate))

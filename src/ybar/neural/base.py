@@ -19,6 +19,7 @@ from ..classifiers import hold_out
 from ..classifiers.base import ComplementaryClassifier
 from ..classifiers.scoring import warn_if_compared_with_labels
 from ..labels.observed import Observed
+from ..metrics.transition_profile import TransitionProfile
 from ..utils import checks
 from ..utils.extras import require
 from ..utils.random import as_generator
@@ -133,6 +134,15 @@ class NetBase(ComplementaryClassifier):
         """
         estimated = self._transition_state["estimated"]
         return self.learned_transition_ if estimated else self.transition_
+
+    @property
+    def transition_profile_(self) -> TransitionProfile | None:
+        """What is unknown of `label_transition_`; None unless it was estimated.
+
+        Pass it to `ybar.metrics.ure_zero_one`, whose standard error then contains that of T.
+        """
+        profile = self._transition_state.get("profile")
+        return None if profile is None else TransitionProfile(**profile)
 
     def _reading(self) -> evaluate.Reading:
         decoder = self.decoder_ if self.decoder is None else self.decoder
@@ -374,11 +384,12 @@ class NetBase(ComplementaryClassifier):
             "learns": learns,
             "parameters": None if learned is None else learned.parameters,
             "estimated": estimate is not None,
+            "profile": None if learned is None else learned.profile(record.run.trust),
         }
         if learns == "noise" and learned is not None:
             self.noise_ = learned.noise_level
             if estimate is not None:
-                self.noise_interval_ = estimate.noise_interval()
+                self.noise_interval_ = estimate.noise_interval
 
     def _set_weights(self, arrays: Sequence[AnyArray]) -> None:
         for name in ("coefs_", "intercepts_", "network_state_"):

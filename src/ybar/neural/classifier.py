@@ -100,7 +100,9 @@ class ComplementaryNetClassifier(NetBase):
         The state of the `network`, in place of the two.
     history_ : dict of ndarray
         Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors, under
-        ``label_transition_``), ``seconds``. `ybar.displays.TrainingCurveDisplay` plots it.
+        ``label_transition_``), ``seconds``. Standard errors of ``ure`` include that of an estimated
+        T; they are NaN before T is estimated, and where the interval of λ reaches 1.
+        `ybar.displays.TrainingCurveDisplay` plots it.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
     learned_transition_ : ndarray of shape (K, K)
@@ -110,9 +112,12 @@ class ComplementaryNetClassifier(NetBase):
         held-out labels ("cpe-n", and "cpe-t" with `transition_trust`), otherwise `transition`.
     noise_, noise_interval_ : float, tuple of float
         Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels
-        together with a temperature of the network's p. The network trains with this λ after 1,000
-        steps, or after half of its steps if there are fewer than 2,000; only later epochs can be
-        the best one. Without held-out rows, gradients learn λ, and there is no interval.
+        together with a temperature of the network's p, and for the interval a bias per class. The
+        network trains with this λ after 1,000 steps, or after half of its steps if there are fewer
+        than 2,000; only later epochs can be the best one. Without held-out rows, gradients learn λ,
+        and there is no interval.
+    transition_profile_ : TransitionProfile or None
+        What is unknown of an estimated ``label_transition_``, for `ybar.metrics.ure_zero_one`.
     n_features_in_ : int
     feature_names_in_ : ndarray
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import decode
 from ..metrics.likelihood import log_likelihood, log_softmax, softmax
 from ..metrics.losses import mean_and_error
+from ..metrics.transition_profile import std_error_of
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .samples import Samples
+
+if TYPE_CHECKING:
+    from .transition_errors import HeldOutErrors
 
 # A q below this may have lost digits to underflow: it is computed again in log space.
 _TINY = 1e-200
@@ -104,12 +108,16 @@ def held_out(
     positions: IntArray,
     inverse: FloatArray,
     halves: Sequence[tuple[IntArray, FloatArray]] = (),
+    errors: HeldOutErrors | None = None,
+    *,
+    estimated: bool = False,
 ) -> dict[str, float]:
     """Return SCEL and URE of held-out labels, each with its standard error.
 
     `positions` are the rows of `outputs` that the labels belong to. There is no URE of patterns.
     Where the network's T was estimated on these labels, `halves` are parts of them, each with a T
-    that was estimated on the other part.
+    that was estimated on the other part, and `errors` are what is unknown of it, by row of
+    `outputs`. If T is `estimated` without known errors, URE has no standard error.
     """
     _, k, weight, patterns = labels
     values: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
@@ -124,7 +132,41 @@ def held_out(
     for name, of_labels in losses.items():
         mean, error = mean_and_error(of_labels, positions, len(outputs.logits), row_weight)
         values |= {name: mean, f"{name}_std_error": error}
+    if estimated and patterns is None:
+        values["ure_std_error"] = math.nan
+        if errors is not None and errors.profile.identified:
+            interval = _ure_interval(predicted, k, positions, row_weight, errors)
+            values["ure_std_error"] = float(std_error_of(values["ure"], interval))
     return values
+
+
+def _ure_interval(
+    predicted: IntArray,
+    k: IntArray,
+    positions: IntArray,
+    row_weight: FloatArray | None,
+    errors: HeldOutErrors,
+) -> tuple[AnyArray, AnyArray]:
+    """Return the 95% interval of URE under a T that was estimated on the same labels."""
+    n_rows, matrices = errors.scores.shape[1], errors.profile.matrices
+    weight = np.ones(len(k)) if row_weight is None else row_weight[positions]
+    weight = weight / weight.sum()
+    shares = np.zeros(matrices.shape[1:])  # of each label and predicted class
+    np.add.at(shares, (k, predicted), weight)
+
+    def ure(T: FloatArray) -> float:
+        inverse = np.linalg.pinv(T)
+        return float((shares * (inverse.sum(axis=1, keepdims=True) - inverse)).sum())
+
+    values = np.array([ure(T) for T in matrices])
+    deviations = [
+        np.bincount(
+            positions, weight * (ure_losses(predicted, k, np.linalg.pinv(T)) - value), n_rows
+        )
+        for T, value in zip(matrices, values, strict=True)
+    ]
+    changes = errors.profile.errors_along(ure)
+    return errors.interval(values, np.array(deviations), changes)
 
 
 def _scel_losses(

@@ -233,7 +233,13 @@ class StackTraining:
         outputs = evaluate.Outputs(logits, record.reading, T)
         inverse = self.inverse if judgement.estimate is None else pseudo_inverse(T)
         values = evaluate.held_out(
-            outputs, self.data.validation, self.positions, inverse, judgement.halves
+            outputs,
+            self.data.validation,
+            self.positions,
+            inverse,
+            judgement.halves,
+            judgement.errors,
+            estimated=judgement.estimate is not None,
         )
         return (
             values if self.data.held_out is None else values | self.data.held_out(outputs, record)

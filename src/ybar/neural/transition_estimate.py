@@ -9,13 +9,21 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq, minimize, minimize_scalar
-from scipy.stats import chi2
+from scipy.optimize import minimize, minimize_scalar
 
 from ..labels.patterns import Patterns
 from ..metrics.likelihood import log_softmax
 from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
+from .transition_errors import (
+    MOST_CLASSES,
+    HeldOutErrors,
+    NoiseLevels,
+    NoiseWalk,
+    VectorScaling,
+    errors_of_matrix,
+    errors_of_noise,
+)
 
 _LOG_SCALE_BOUND = 2.0  # temperatures from e⁻² to e²
 _LARGE = 1e300
@@ -65,20 +73,38 @@ class TransitionEstimate:
         """The λ that maximises the likelihood of the labels under (1-λ)T + λ/K."""
         return self._best_level(self._log_scale)[1]
 
-    def noise_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the λ that a likelihood-ratio test does not reject, at any temperature.
+    @property
+    def noise_interval(self) -> tuple[float, float]:
+        """The 95% interval of λ: what a likelihood-ratio test does not reject at any p.
 
-        Unequal weights reduce the effective number of labels.
+        Any p is any vector scaling of the network's: see `transition_errors`.
         """
-        unit = 1.0
-        if self._weight is not None:
-            unit = float(self._weight @ self._weight) / float(self._weight.sum())
-        allowed = self._best_level(self._log_scale)[0] + unit * float(chi2.ppf(level, 1)) / 2
+        levels = self._levels.levels
+        return float(levels[0]), float(levels[-1])
 
-        def excess(noise: float) -> float:
-            return self._profile_loss(noise) - allowed
+    @functools.cached_property
+    def _walk(self) -> NoiseWalk:
+        patterns = self._patterns or Patterns.of_counts(np.eye(len(self._T)))
+        model = VectorScaling(self._logits, self._k, self._weight, patterns)
+        return NoiseWalk(model, self._T, self.noise_level)
 
-        return self._boundary(excess, 0.0), self._boundary(excess, 1.0)
+    @functools.cached_property
+    def _levels(self) -> NoiseLevels:
+        return self._walk.levels()
+
+    def errors(self, matrix: FloatArray | None = None, trust: float = 0.0) -> HeldOutErrors | None:
+        """Return what is unknown of (1-λ)T + λ/K, or of the `matrix` of this `trust`.
+
+        None if such a matrix has more classes than its covariance can be computed for.
+        """
+        walk = self._walk
+        if matrix is None:
+            return errors_of_noise(self._levels, self._T)
+        if len(matrix) > MOST_CLASSES:
+            return None
+        return errors_of_matrix(
+            walk.model, self._levels, walk.unit, self._T, matrix, trust, self.noise_level
+        )
 
     def matrix(self, trust: float) -> FloatArray:
         """Return the T that maximises the likelihood of the labels and of a prior.
@@ -133,19 +159,6 @@ class TransitionEstimate:
             )
             matrices.append(estimate.matrix(trust))
         return matrices
-
-    def _boundary(self, excess: Callable[[float], float], end: float) -> float:
-        """Return where `excess` crosses 0 between the noise level and an end of the range."""
-        if excess(end) <= 0:
-            return end
-        if excess(self.noise_level) >= 0:  # by rounding
-            return self.noise_level
-        return float(brentq(excess, self.noise_level, end, xtol=_LEVEL_TOLERANCE))
-
-    def _profile_loss(self, noise: float) -> float:
-        """Return the loss of a noise level at its best temperature."""
-        log_scale = _best_log_scale(lambda s: self._loss_at(s)(noise), also=self._log_scale)
-        return self._loss_at(log_scale)(noise)
 
     def _best_level(self, log_scale: float) -> tuple[float, float]:
         """Return the lowest loss at a temperature, and its noise level."""

@@ -11,16 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ..metrics.transition_profile import TransitionProfile
 from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .samples import Samples
+from .transition_errors import HeldOutErrors
 from .transition_estimate import TransitionEstimate
 
 if TYPE_CHECKING:
@@ -225,6 +227,14 @@ class LearnedTransition(NamedTuple):
             return self.estimate.noise_level
         return float(1 / (1 + np.exp(-self.parameters[0])))
 
+    def profile(self, trust: float) -> dict[str, Any] | None:
+        """Return the fields of a `TransitionProfile`; None unless held-out labels estimated T."""
+        if self.estimate is None:
+            return None
+        errors = self.estimate.errors(self.matrix if trust else None, trust)
+        unknown = TransitionProfile.unknown(self.matrix)
+        return (unknown if errors is None else errors.profile)._asdict()
+
 
 @dataclass
 class Judgement:
@@ -238,11 +248,14 @@ class Judgement:
         Whether T is still to be estimated, so that later epochs use another T.
     halves : list of (ndarray, ndarray)
         Positions of labels, and the T that was estimated on the other labels.
+    errors : HeldOutErrors or None
+        What is unknown of the T that was estimated, by held-out row.
     """
 
     estimate: TransitionEstimate | None = None
     provisional: bool = False
     halves: Sequence[tuple[IntArray, FloatArray]] = ()
+    errors: HeldOutErrors | None = None
 
 
 class HeldOutUpdates:
@@ -295,7 +308,14 @@ class HeldOutUpdates:
             return Judgement(estimate, provisional=True), None
         if how.method.learns == "noise":
             level = min(max(estimate.noise_level, _SMALLEST_NOISE), 1 - _SMALLEST_NOISE)
-            return Judgement(estimate), np.array([math.log(level) - math.log1p(-level)])
+            errors = self._errors(estimate.errors(), len(logits))
+            parameters = np.array([math.log(level) - math.log1p(-level)])
+            return Judgement(estimate, errors=errors), parameters
         matrices = estimate.cross_fitted(self.at, how.trust)
         halves = [(np.flatnonzero(self.positions % 2 == i), T) for i, T in enumerate(matrices)]
-        return Judgement(estimate, halves=halves), np.log(estimate.matrix(how.trust))
+        matrix = estimate.matrix(how.trust)
+        errors = self._errors(estimate.errors(matrix, how.trust), len(logits))
+        return Judgement(estimate, halves=halves, errors=errors), np.log(matrix)
+
+    def _errors(self, errors: HeldOutErrors | None, n_rows: int) -> HeldOutErrors | None:
+        return None if errors is None else errors.by_row(self.at, n_rows)

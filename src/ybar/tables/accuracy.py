@@ -24,7 +24,7 @@ ESTIMATES = ("expected_accuracy", "expected_accuracy_std_error", "expected_accur
 def check(
     mask: BoolArray,
     T: FloatArray,
-    y_pred: IntArray,
+    y_pred: IntArray | None,
     classes: Sequence[str],
     free_q: FloatArray | None = None,
     n_free: int = 1,
@@ -33,6 +33,8 @@ def check(
 
     Parameters
     ----------
+    y_pred : ndarray of shape (N,) or None
+        None where T was estimated: the test of the error rate would treat it as exact.
     free_q : ndarray of shape (N, K), optional
         Complementary probabilities of a model that does not know T.
     n_free : int
@@ -65,11 +67,12 @@ def summary(
 ) -> dict[str, Any]:
     """Return the estimated accuracy and the check of T in values that JSON has.
 
-    The accuracy is None if T is refuted or singular, if no value between 0 and 1 lies within two
-    standard errors of the estimate, or if some of the classes are `absent` among the labels: a
-    model predicts them for almost every row, and no label can contradict it.
+    The accuracy is None if T is refuted or singular, if its error is not known, if no value or
+    every value between 0 and 1 lies within two standard errors of the estimate, or if some of the
+    classes are `absent` among the labels: a model predicts them for almost every row, and no label
+    can contradict it.
     """
-    margin = _N_STD_ERRORS * std_error if math.isfinite(std_error) else math.inf
+    margin = _N_STD_ERRORS * std_error
     low, high = 1 - error - margin, 1 - error + margin
     reasons = list(result.reasons)
     outside = math.isfinite(error) and (high < 0 or low > 1)
@@ -88,10 +91,18 @@ def summary(
             "nobody was asked about them, pass a matrix that says so with --transition, otherwise "
             "collect more labels"
         )
-    known = math.isfinite(error) and not outside and not absent and not result.refuted
+    elif math.isfinite(error) and not math.isfinite(std_error) and not result.refuted:
+        reasons.append(
+            "its error is not known: too few labels are held out, or the interval of the noise "
+            "level that was learned reaches 1"
+        )
+    elif low <= 0 and high >= 1 and not result.refuted:
+        reasons.append("its interval would reach from 0% to 100%: there are too few labels")
+    known = math.isfinite(error) and math.isfinite(std_error) and (low > 0 or high < 1)
+    known = known and not outside and not absent and not result.refuted
     return {
         "expected_accuracy": _clip(1 - error) if known else None,
-        "expected_accuracy_std_error": std_error if known and math.isfinite(std_error) else None,
+        "expected_accuracy_std_error": std_error if known else None,
         "expected_accuracy_interval": [_clip(low), _clip(high)] if known else None,
         "transition": {
             "refuted": result.refuted,

@@ -17,6 +17,7 @@ from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..classifiers.kmeans import CPEKMeansClassifierCV
 from ..classifiers.neighbors import CPEKNeighborsClassifierCV
+from ..metrics import TransitionProfile
 from ..neural import ComplementaryNetClassifier
 from ..neural import methods as networks
 from ..utils.errors import InputError
@@ -82,6 +83,8 @@ class CandidateResult:
         q of the held-out rows, if the candidate learned it without T.
     T : ndarray or None
         The matrix that the candidate assumes for the labels: the user's, or one that it learned.
+    profile : TransitionProfile or None
+        What is unknown of that T, if it was learned from held-out labels.
     settings : dict
         The hyperparameters that it selected, as parameters of `build`.
     model : TableClassifier or None
@@ -102,6 +105,7 @@ class CandidateResult:
     predicted: IntArray | None = None
     free_q: FloatArray | None = None
     T: FloatArray | None = None
+    profile: TransitionProfile | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     model: TableClassifier | None = None
 
@@ -268,11 +272,12 @@ def _score(result: CandidateResult, rows: Any, labels: ComplementaryLabels) -> N
     result.losses = scoring.losses_of(p, result.T, labels)
     result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, labels.units)
     result.predicted = scoring.predicted_indices(model, rows)
+    result.profile = model.transition_profile_
     if labels.asked is not None:
         return
     result.free_q = model.predict_complementary_proba(rows) if model.estimates_q else None
     result.error, result.error_std_error = scoring.error_rate(
-        result.predicted, result.T, labels.mask
+        result.predicted, result.T, labels.mask, result.profile
     )
 
 

@@ -126,7 +126,8 @@ def _by_complementary_labels(
     scel, scel_std_error = scoring.mean_and_std_error(losses, mask)
     predicted = scoring.predicted_indices(model, labelled)
     free_q = model.predict_complementary_proba(labelled) if model.estimates_q else None
-    check = accuracy.check(mask, T, predicted, classes, free_q)
+    profile = model.transition_profile_
+    check = accuracy.check(mask, T, None if profile is not None else predicted, classes, free_q)
     absent = accuracy.absent_classes(mask | _named_in_training(model.account_), T)
     return {
         "complementary_labels": int(mask.sum()),
@@ -134,7 +135,7 @@ def _by_complementary_labels(
         "scel_std_error": scel_std_error,
         "scel_of_the_best_constant_guess": _constant_scel(mask, T),
     } | accuracy.summary(
-        *scoring.error_rate(predicted, T, mask), check, [classes[k] for k in absent]
+        *scoring.error_rate(predicted, T, mask, profile), check, [classes[k] for k in absent]
     )
 
 

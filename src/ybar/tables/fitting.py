@@ -258,7 +258,12 @@ def _accuracies(
         key = T.tobytes()
         if key not in checks:
             checks[key] = accuracy.check(
-                mask[labelled], T, predicted[labelled], classes, free_q, max(1, n_free)
+                mask[labelled],
+                T,
+                None if result.profile is not None else predicted[labelled],
+                classes,
+                free_q,
+                max(1, n_free),
             )
         accuracies[result.method] = accuracy.summary(
             result.error, result.error_std_error, checks[key], [classes[k] for k in absent]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..labels import Evidence
+from ..metrics import TransitionProfile
 from ..utils.errors import input_errors
 from ..utils.extras import require
 from ..utils.typing import AnyArray, BoolArray, FloatArray
@@ -76,6 +77,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def label_transition_(self) -> FloatArray:
         """The transition matrix that labels are assumed to follow, passed in or estimated."""
         return np.asarray(self.pipeline_[-1].label_transition_)
+
+    @property
+    def transition_profile_(self) -> TransitionProfile | None:
+        """What is unknown of `label_transition_`; None unless it was estimated."""
+        profile: TransitionProfile | None = getattr(self.pipeline_[-1], "transition_profile_", None)
+        return profile
 
     @property
     def estimates_q(self) -> bool:

@@ -95,15 +95,25 @@ def class_shares(y: ComplementaryLabels, T: FloatArray) -> list[float] | None:
     return implied
 
 
-def error_rate(predicted: IntArray, T: FloatArray, mask: BoolArray) -> tuple[float, float]:
+def error_rate(
+    predicted: IntArray,
+    T: FloatArray,
+    mask: BoolArray,
+    profile: metrics.TransitionProfile | None = None,
+) -> tuple[float, float]:
     """Return the URE of the predicted classes and its standard error; NaN if T is singular.
 
     The standard error is as large as one more label of each kind would make it. Otherwise a few
-    labels, none of which contradicts the model, would make the estimate look exact.
+    labels, none of which contradicts the model, would make the estimate look exact. It is NaN if
+    the labels that T was estimated on may be independent of the class: see `TransitionProfile`.
     """
     if transition.is_singular(T):
         return float("nan"), float("nan")
-    error, std_error = metrics.ure_zero_one(mask, predicted, T, return_std_error=True)
+    if profile is not None and not profile.identified:
+        return metrics.ure_zero_one(mask, predicted, T), float("nan")
+    error, std_error = metrics.ure_zero_one(
+        mask, predicted, T, profile=profile, return_std_error=True
+    )
     inverse = np.linalg.inv(T)
     return error, float(np.hypot(std_error, np.ptp(inverse) / int(mask.sum())))
 
