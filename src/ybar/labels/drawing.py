@@ -60,7 +60,7 @@ def draw(
             raise ValueError(
                 f"T must have one row for each of the {len(names)} classes; got shape {array.shape}"
             )
-        checks.named_as(T, names, "T")
+        checks.check_names(T, names, "T")
         values = checks.label_array(y, "y must hold one class name per row")
         indices = look_up(checks.label_column(values, "y"), names, "y")
         if len(indices) == 0:

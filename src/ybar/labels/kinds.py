@@ -59,7 +59,7 @@ def of_labels(y_comp: ArrayLike, T: ArrayLike, classes: ArrayLike | int | None) 
             "classes with classes="
         )
     matrix = transition.check(T, len(names))
-    checks.named_as(T, names, "T")
+    checks.check_names(T, names, "T")
     return Content(names, *patterns_of(codes, len(names)), matrix)
 
 
@@ -153,7 +153,7 @@ def names_of_columns(values: Any, array: AnyArray, classes: Any, name: str) -> A
             f"{name} must have a column for each of the {len(names)} classes; got shape "
             f"{array.shape}"
         )
-    checks.named_as(values, names, name, ["columns"])
+    checks.check_names(values, names, name, ["columns"])
     return names
 
 
@@ -201,5 +201,5 @@ def _matrices(T: Mapping[Any, Any], classes: Any) -> tuple[AnyArray, list[FloatA
     for annotator, matrix in T.items():
         name = f"T[{annotator!r}]"
         matrices.append(transition.check(matrix, len(names), name=name))
-        checks.named_as(matrix, names, name)
+        checks.check_names(matrix, names, name)
     return names, matrices

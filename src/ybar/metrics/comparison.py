@@ -133,7 +133,7 @@ def _paired(first: Losses, second: Losses, sample_weight: ArrayLike | None) -> C
     difference, std_error = mean_and_error(differences, first.rows, first.n, sample_weight)
     rows = first.rows
     if sample_weight is not None:
-        rows = rows[checks.weights(sample_weight, first.n)[rows] > 0]
+        rows = rows[checks.check_weights(sample_weight, first.n)[rows] > 0]
     n_rows = len(np.unique(rows))
     if n_rows < 2:
         raise ValueError(

@@ -108,7 +108,7 @@ def mean_and_error(
     The mean is a ratio of sums over rows; linearised, its error is that of the row sums of
     weight·(loss - mean). With one label per row it is the usual standard error of a mean.
     """
-    weights = np.ones(n) if sample_weight is None else checks.weights(sample_weight, n)
+    weights = np.ones(n) if sample_weight is None else checks.check_weights(sample_weight, n)
     label_weights = weights[rows]
     total = label_weights.sum()
     if total == 0:

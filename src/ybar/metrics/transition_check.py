@@ -150,7 +150,7 @@ def _label_shares(
     """Test the share of each label against the least and the largest entry of its column."""
     rows, k = labels.pairs(y_comp, len(T))
     n_rows = len(np.asarray(y_comp))
-    weights = None if sample_weight is None else checks.weights(sample_weight, n_rows)
+    weights = None if sample_weight is None else checks.check_weights(sample_weight, n_rows)
     low, high = T.min(axis=0), T.max(axis=0)
     single = weights is None and np.ndim(y_comp) == 1
     if single:
