@@ -208,9 +208,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _check_transition(self, classes: AnyArray) -> FloatArray:
         """Return the parameter `transition` as a matrix in the order of the classes."""
-        T = transition.check(self.transition, len(classes), name="transition")
-        checks.check_names(self.transition, classes, "transition")
-        return T
+        return transition.check(self.transition, classes=classes, name="transition")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

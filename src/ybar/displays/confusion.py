@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from .. import decode, labels, transition
-from ..metrics.losses import mean_and_error
+from ..metrics.losses import mean_and_error, small_sample_factor
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.estimators import last_step
@@ -312,9 +312,8 @@ def _joint(rows: IntArray, k: IntArray, predicted: IntArray, inverse: FloatArray
         shares[:, j] = a.sum(axis=0) / total
         squares[:, j] = (a * a).sum(axis=0)
         products[:, j] = count[here] @ a
-    m = int(np.count_nonzero(count))
     variance = squares - 2 * shares * products + shares**2 * (count @ count)
-    scale = math.sqrt(m / (m - 1)) / total if m > 1 else math.nan
+    scale = math.sqrt(small_sample_factor(count)) / total
     losses = inverse.sum(axis=1)[k] - inverse[k, predicted[rows]]
     _, error = mean_and_error(losses, rows, n, None)
     return _Joint(shares, scale * np.sqrt(np.maximum(variance, 0.0)), error)

@@ -58,8 +58,7 @@ def of_labels(y_comp: ArrayLike, T: ArrayLike, classes: ArrayLike | int | None) 
             f"y_comp must hold at least 2 classes; got only {checks.shown(names[0])}. Name all "
             "classes with classes="
         )
-    matrix = transition.check(T, len(names))
-    checks.check_names(T, names, "T")
+    matrix = transition.check(T, classes=names)
     return Content(names, *patterns_of(codes, len(names)), matrix)
 
 
@@ -200,6 +199,5 @@ def _matrices(T: Mapping[Any, Any], classes: Any) -> tuple[AnyArray, list[FloatA
     matrices = []
     for annotator, matrix in T.items():
         name = f"T[{annotator!r}]"
-        matrices.append(transition.check(matrix, len(names), name=name))
-        checks.check_names(matrix, names, name)
+        matrices.append(transition.check(matrix, classes=names, name=name))
     return names, matrices

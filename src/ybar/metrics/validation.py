@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Literal, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils import checks
-from .losses import mean_and_error, scel_losses, ure_losses
+from .losses import Losses, effective_size, mean_and_error, scel_losses, ure_losses
+
+_FEWEST_ROWS = 50  # of weighted rows, effectively; below, results/coverage.md has too few hits
 
 
 @overload
@@ -60,7 +65,8 @@ def scel(
         other probabilities stay as they are, however small.
     return_std_error : bool
         Also return the standard error of the mean. It is computed over rows, which are
-        independent even if the labels of one row are not.
+        independent even if the labels of one row are not. It is NaN, with a warning, if weights w
+        leave fewer than 50 effective rows, (Σw)²/Σw², and less than half of the rows.
 
     Returns
     -------
@@ -75,8 +81,8 @@ def scel(
     0.6931
     """
     zero_as = checks.number(zero_as, "zero_as", "a probability, from 0 to 1", 0, 1)
-    losses = scel_losses(y_comp, q, zero_as)
-    mean, std_error = mean_and_error(*losses, sample_weight)
+    losses = scel_losses(y_comp, q, zero_as, sample_weight)
+    mean, std_error = _mean_and_error(losses, sample_weight, warn=return_std_error)
     return (mean, std_error) if return_std_error else mean
 
 
@@ -126,7 +132,7 @@ def ure_zero_one(
         If T is singular, its pseudo-inverse is used, with a warning that the estimate is biased.
     sample_weight : array-like of shape (N,), optional
     return_std_error : bool
-        Also return the standard error.
+        Also return the standard error, as `scel` does.
 
     Returns
     -------
@@ -140,6 +146,26 @@ def ure_zero_one(
     >>> round(metrics.ure_zero_one([0, 1, 2, 0], [0, 2, 1, 1], transition.uniform(3)), 4)
     0.5
     """
-    (losses,) = ure_losses(y_comp, T, stacklevel=3, y_pred=y_pred)
-    mean, std_error = mean_and_error(*losses, sample_weight)
+    (losses,) = ure_losses(y_comp, T, sample_weight, stacklevel=3, y_pred=y_pred)
+    mean, std_error = _mean_and_error(losses, sample_weight, warn=return_std_error)
     return (mean, std_error) if return_std_error else mean
+
+
+def _mean_and_error(
+    losses: Losses, sample_weight: ArrayLike | None, *, warn: bool
+) -> tuple[float, float]:
+    """Return the mean and its error; NaN, with a warning, where the weights leave too few rows."""
+    mean, std_error = mean_and_error(*losses, sample_weight)
+    if not warn or sample_weight is None:
+        return mean, std_error
+    n_rows = len(np.unique(losses.rows))
+    effective = effective_size(losses, sample_weight).effective
+    if effective >= min(_FEWEST_ROWS, n_rows / 2):
+        return mean, std_error
+    warnings.warn(
+        f"sample_weight varies so much that {n_rows:,} rows count as {effective:.1f}: too few for "
+        "a standard error, which is NaN. Use weights that vary less, or metrics.compare, which "
+        "adapts to them",
+        stacklevel=3,
+    )
+    return mean, math.nan

@@ -231,7 +231,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
 
 def check_counts(values: ArrayLike, name: str) -> FloatArray:
     """Return counts as a new float64 array, K×K and without negative entries."""
-    checks.same_names(values, name)
+    checks.check_same_names(values, name)
     array = checks.array_of_numbers(values, f"{name} must be a K×K array of numbers").astype(
         np.float64
     )

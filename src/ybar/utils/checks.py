@@ -45,12 +45,12 @@ def check_names(
         if names is not None and names != expected:
             raise ValueError(
                 f"{name} must have its {axis} named and ordered as classes, "
-                f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, pass classes= in its "
-                "order, or pass an array without names"
+                f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, or pass an array "
+                "without names in the order of the classes"
             )
 
 
-def same_names(values: Any, name: str) -> None:
+def check_same_names(values: Any, name: str) -> None:
     """Raise `ValueError` if the rows and the columns of a data frame have different names."""
     index, columns = frame_names(values, "index"), frame_names(values, "columns")
     if index is not None and columns is not None and index != columns:
