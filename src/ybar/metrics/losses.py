@@ -148,7 +148,8 @@ def mean_and_error(
     if not math.isfinite(mean):
         return mean, math.nan
     deviations = np.bincount(rows, weights=label_weights * (losses - mean), minlength=n)
-    factor = small_sample_factor(np.bincount(rows, weights=label_weights, minlength=n))
+    of_rows = np.bincount(rows, weights=label_weights, minlength=n).astype(np.float64, copy=False)
+    factor = small_sample_factor(of_rows)
     return mean, math.sqrt(factor * float(np.dot(deviations, deviations))) / float(total)
 
 

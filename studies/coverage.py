@@ -1,0 +1,253 @@
+"""How often intervals hold and tests err: simulations of what ybar says without true labels.
+
+- The intervals of `transition.credible_intervals`, with few rows per class.
+- Weighted means: ±1.96 standard errors of SCEL, and Student's t with the degrees of freedom of
+  `metrics.compare`; equally good models in `metrics.compare`.
+- `metrics.check_transition`: how often it refutes a correct T (false alarms) and a wrong one
+  (power), with label shares alone and with a model that was fitted to other rows.
+
+Writes ``results/coverage.csv``, a line per case as it ends (cases in the file are not run again),
+and ``results/coverage.md``. About 25 minutes on one core.
+
+    python studies/coverage.py
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from rich.console import Console
+from scipy import stats
+
+import lines
+from ybar import CPEClassifier, labels, metrics, transition
+from ybar.utils.typing import AnyArray, FloatArray, IntArray
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+FILE = RESULTS / "coverage.csv"
+
+Shares = dict[str, float]
+Case = tuple[str, str, int, int, Callable[[Generator], Shares]]
+
+
+# --- intervals of the entries of T ---------------------------------------------------------------
+
+MATRICES: dict[str, Callable[[int], FloatArray]] = {
+    "uniform": lambda seed: transition.uniform(10),  # noqa: ARG005
+    "weak": lambda seed: transition.weak(10, seed),
+    "strong": lambda seed: transition.strong(10, seed),
+    "CLCIFAR10": lambda seed: transition.annotators("clcifar10"),  # noqa: ARG005
+}
+
+
+def intervals(name: str, rows: int, rng: Generator) -> Shares:
+    """Return the shares of the entries that lie in their 95% intervals."""
+    T = MATRICES[name](int(rng.integers(2**31)))
+    y = np.repeat(np.arange(10), rows)
+    y_comp = labels.draw(y, T, rng)
+    held = {}
+    for title, smoothing in (("", None), ("prior of 0.5, ", 0.5)):
+        low, high = transition.credible_intervals(y, y_comp, classes=range(10), smoothing=smoothing)
+        inside = (low <= T) & (high >= T)
+        held[f"{title}all entries"] = float(inside.mean())
+        held[f"{title}entries above 0.1"] = float(inside[T > 0.1].mean())
+    return held
+
+
+# --- weighted means ------------------------------------------------------------------------------
+
+WEIGHTS: dict[str, Callable[[Generator, int], FloatArray | None]] = {
+    "none": lambda rng, n: None,  # noqa: ARG005
+    "gamma(1)": lambda rng, n: rng.gamma(1.0, size=n),
+    "gamma(0.5)": lambda rng, n: rng.gamma(0.5, size=n),
+    "gamma(0.1)": lambda rng, n: rng.gamma(0.1, size=n),
+    "gamma(0.05)": lambda rng, n: rng.gamma(0.05, size=n),
+    "lognormal(2)": lambda rng, n: rng.lognormal(0, 2, n),
+}
+
+
+def equally_good(rng: Generator, n: int) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return labels, their q, and two models of equal SCEL, each better in some of the rows."""
+    q = 0.6 * rng.dirichlet(np.ones(4), n) + 0.1
+    off = rng.permuted(np.tile([0.08, -0.08, 0.05, -0.05], (n, 1)), axis=1)
+    off *= np.where(rng.random((n, 1)) < 0.5, 1, -1)
+    y_comp = (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return y_comp, q, q + off, q - off
+
+
+def _expected_scel() -> float:
+    _, q, _, _ = equally_good(np.random.default_rng(0), 2_000_000)
+    return float(stats.entropy(q, axis=1).mean())
+
+
+EXPECTED_SCEL = _expected_scel()
+
+
+def weighted_means(name: str, n: int, rng: Generator) -> Shares:
+    """Return whether intervals hold the expected SCEL, and whether `compare` errs."""
+    weights = WEIGHTS[name](rng, n)
+    y_comp, q, q_a, q_b = equally_good(rng, n)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "sample_weight varies so much")
+        scel, error = metrics.scel(y_comp, q, sample_weight=weights, return_std_error=True)
+    # The difference from a model whose losses are all log 4 has the standard error of SCEL itself.
+    alone = metrics.compare(y_comp, q, np.full_like(q, 0.25), sample_weight=weights)
+    reach = stats.t.ppf(0.975, alone.df) * alone.std_error
+    found = {
+        "t interval": float(abs(scel - EXPECTED_SCEL) <= reach),
+        "standard error returned": float(not np.isnan(error)),
+        "compare, p < 0.05": float(
+            metrics.compare(y_comp, q_a, q_b, sample_weight=weights).p_value < 0.05
+        ),
+    }
+    if not np.isnan(error):
+        found["± 1.96 standard errors"] = float(abs(scel - EXPECTED_SCEL) <= 1.96 * error)
+    return found
+
+
+# --- tests of T ----------------------------------------------------------------------------------
+
+K = 6
+PRIORS = {"even": np.full(K, 1 / K), "uneven": np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])}
+
+
+def mixed(T: FloatArray, share: float) -> FloatArray:
+    return (1 - share) * transition.uniform(K) + share * T
+
+
+# Each: the T that draws the labels, and the T that is tested; equal for false alarms.
+PAIRS: dict[str, Callable[[Generator], tuple[FloatArray, FloatArray]]] = {
+    "uniform": lambda rng: (transition.uniform(K),) * 2,  # noqa: ARG005
+    "strong": lambda rng: (transition.strong(K, rng),) * 2,
+    "uniform, noise 0.3": lambda rng: (  # noqa: ARG005
+        (transition.with_uniform_noise(transition.uniform(K), 0.3),) * 2
+    ),
+    "strong, uniform assumed": lambda rng: (transition.strong(K, rng), transition.uniform(K)),
+    "weak, uniform assumed": lambda rng: (transition.weak(K, rng), transition.uniform(K)),
+    "3/4 uniform + 1/4 strong, uniform assumed": lambda rng: (
+        mixed(transition.strong(K, rng), 0.25),
+        transition.uniform(K),
+    ),
+    "strong, another strong assumed": lambda rng: (
+        transition.strong(K, rng),
+        transition.strong(K, rng),
+    ),
+    "uniform with noise 0.3, no noise assumed": lambda rng: (  # noqa: ARG005
+        transition.with_uniform_noise(transition.uniform(K), 0.3),
+        transition.uniform(K),
+    ),
+    "strong with noise 0.3, no noise assumed": lambda rng: _noisy(transition.strong(K, rng)),
+}
+
+
+def _noisy(T: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return transition.with_uniform_noise(T, 0.3), T
+
+
+def sample(n: int, T: FloatArray, prior: FloatArray, rng: Generator) -> tuple[AnyArray, IntArray]:
+    """Return overlapping blobs (a model of true labels is right in about 90%), and labels."""
+    y = rng.choice(K, size=n, p=prior)
+    X = 2.6 * np.eye(K)[y] + rng.normal(size=(n, K))
+    return X, labels.draw(y, T, rng)
+
+
+def tested(pair: str, prior: str, n: int, rng: Generator) -> Shares:
+    """Return whether T is refuted at the default level of 0.01, and at 0.05."""
+    true_T, T = PAIRS[pair](rng)
+    X, y_comp = sample(n, true_T, PRIORS[prior], rng)
+    X_fit, fit = sample(n, true_T, PRIORS[prior], rng)
+    clf = CPEClassifier(transition=T, classes=range(K)).fit(X_fit, fit)
+    q = clf.predict_complementary_proba(X)
+    shares = metrics.check_transition(y_comp, T)
+    weighted = metrics.check_transition(y_comp, T, sample_weight=rng.gamma(0.5, size=n))
+    every = metrics.check_transition(y_comp, T, q=q, y_pred=clf.predict(X))
+    found = {"shares": shares, "shares, gamma(0.5) weights": weighted, "all tests": every}
+    return {
+        f"{name}, level {level}": float(check.p_value < level)
+        for name, check in found.items()
+        for level in (0.01, 0.05)
+    }
+
+
+# --- the study -----------------------------------------------------------------------------------
+
+
+def cases() -> Iterator[Case]:
+    """Yield part, case, rows, repetitions, and the function of a generator that is repeated."""
+    for name, rows in itertools.product(MATRICES, (5, 20, 100)):
+        yield "intervals", name, rows, 400, lambda rng, a=(name, rows): intervals(*a, rng)
+    for name, n in itertools.product(WEIGHTS, (10, 50, 500, 5000)):
+        yield "weights", name, n, 4000, lambda rng, a=(name, n): weighted_means(*a, rng)
+    for pair, prior, n in itertools.product(PAIRS, PRIORS, (50, 200, 1000)):
+        case = f"{pair}; {prior} classes"
+        yield "T", case, n, 400, lambda rng, a=(pair, prior, n): tested(*a, rng)
+
+
+def simulated(name: str, repeats: int, once: Callable[[Generator], Shares]) -> dict[str, Any]:
+    """Return mean and standard error of each share over the repetitions."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    found = [once(rng) for _ in range(repeats)]
+    measured = {}
+    for key in dict.fromkeys(itertools.chain.from_iterable(found)):
+        values = np.array([shares[key] for shares in found if key in shares])
+        measured[key] = float(values.mean()), float(values.std() / np.sqrt(len(values)))
+    return measured
+
+
+def table(part: str, first: list[str], columns: dict[str, str]) -> str:
+    """Return the cases of a part as Markdown, a column per measure, in per cent."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for row in lines.read(FILE):
+        if row["part"] == part:
+            share, error = 100 * float(row["share"]), 100 * float(row["std_error"])
+            cell = f"{share:.1f} ± {error:.1f}" if error else f"{share:.0f}"
+            rows.setdefault((row["case"], row["n"]), {})[row["measure"]] = cell
+    text = [f"| {' | '.join([*first, *columns.values()])} |", "|---" * (2 + len(columns)) + "|"]
+    for (case, n), cells in rows.items():
+        text.append(f"| {' | '.join([case, n, *(cells.get(key, '–') for key in columns)])} |")
+    return "\n".join(text) + "\n"
+
+
+def report() -> str:
+    """Return all tables as Markdown."""
+    tests = {
+        f"{name}, level {level}": f"{name}, level {level}"
+        for name in ("shares", "shares, gamma(0.5) weights", "all tests")
+        for level in (0.01, 0.05)
+    }
+    held = [f"{title}{of}" for title in ("", "prior of 0.5, ")
+            for of in ("all entries", "entries above 0.1")]  # fmt: skip
+    means = ("± 1.96 standard errors", "standard error returned", "t interval", "compare, p < 0.05")
+    return "\n".join(
+        [
+            "Shares in per cent, each with its standard error over the repetitions.\n",
+            "## 95% intervals of the entries of T that hold\n",
+            table("intervals", ["T", "rows per class"], {key: key for key in held}),
+            "## Weighted means: intervals that hold, and equally good models found different\n",
+            table("weights", ["weights", "rows"], {key: key for key in means}),
+            "## `check_transition`: shares of matrices that are refuted\n",
+            'Without "assumed", the tested T is the true one: these are false alarms.\n',
+            table("T", ["labels from", "rows"], tests),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    console = Console()
+    done = {(row["part"], row["case"], row["n"]) for row in lines.read(FILE)}
+    for part, case, n, repeats, once in cases():
+        if (part, case, str(n)) in done:
+            continue
+        for measure, (share, error) in simulated(f"{part} {case} {n}", repeats, once).items():
+            line = {"part": part, "case": case, "n": n, "repeats": repeats}
+            lines.add(FILE, {**line, "measure": measure, "share": share, "std_error": error})
+            console.print(part, case, n, measure, f"{100 * share:.1f} ± {100 * error:.1f}")
+        (RESULTS / "coverage.md").write_text(report())
+    (RESULTS / "coverage.md").write_text(report())
