@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bad_input import assert_one_clear_line
 from matrices import transitions
-from ybar import calibration, decode, labels, metrics, transition
+from ybar import calibration, decode, displays, labels, metrics, transition
 
 quick = settings(deadline=None, max_examples=40)
 
@@ -86,6 +86,9 @@ BY_NAME = {
     "ure_zero_one": lambda T: metrics.ure_zero_one(MASK_FRAME, Y, T),
     "ure_zero_one of evidence": lambda T: metrics.ure_zero_one(EVIDENCE, Y, T),
     "complementary_estimation_loss": lambda T: metrics.complementary_estimation_loss(Y, Q_FRAME, T),
+    "ConfusionDisplay": lambda T: displays.ConfusionDisplay.from_complementary(
+        NAMES, NAMES, T, classes=NAMES
+    ).matrix,
     "check_transition": lambda T: metrics.check_transition(Y, T, classes=NAMES).p_value,
 }
 
@@ -109,6 +112,12 @@ def test_names_of_labels_or_probabilities_must_be_those_of_T_in_their_order(name
     np.testing.assert_allclose(call(NAMED), call(UNNAMED), rtol=1e-9, atol=1e-12)
     shows = ["T", "index", repr(NAMES), "['cat', 'ant', 'bee']"]
     assert_one_clear_line(lambda: call(SHUFFLED), ValueError, *shows)
+
+
+def test_two_named_matrices_must_name_the_same_classes_in_one_order():
+    assert transition.epsilon(NAMED, UNNAMED) == transition.epsilon(NAMED, NAMED) == 0
+    shows = ["T", "index", repr(NAMES), "['cat', 'ant', 'bee']"]
+    assert_one_clear_line(lambda: transition.epsilon(NAMED, SHUFFLED), ValueError, *shows)
 
 
 def test_functions_of_T_alone_take_any_names():

@@ -214,6 +214,7 @@ class ConfusionDisplay:
         if classes is None and getattr(y_comp, "shape", ())[1:] == (len(array),):
             classes = checks.frame_names(y_comp, "columns")
         names = class_names(classes, len(array))
+        checks.check_names(T, names, "T")
         codes, _ = labels.encode(y_comp, names, name="y_comp")
         predicted = codes_of(y_pred, names, "y_pred")
         checks.same_length("y_comp", len(codes), "y_pred", len(predicted))

@@ -91,14 +91,17 @@ class _Scorer:
 
 
 class SCELScorer(_Scorer):
-    """Minus SCEL: a scorer for ``GridSearchCV(scoring=...)`` on complementary labels.
+    """Return minus SCEL, as a scorer for ``GridSearchCV(scoring=...)`` on complementary labels.
 
     Notes
     -----
+    With scikit-learn's metadata routing, ``scel_scorer.set_score_request(sample_weight=True)`` is a
+    copy of the scorer that weights are routed to. A row of weight 0 does not count at all.
+
     Models that count (neighbours, forests) assign the probability 0 to classes that they have not
     seen. A single such label would make SCEL infinite, and all such models equally bad. Among the
-    n scored labels of rows of some weight, a probability of 0 therefore counts as 1/(n+1): n labels
-    cannot distinguish a rarer label from an impossible one.
+    n scored labels a probability of 0 therefore counts as 1/(n+1): n labels cannot distinguish a
+    rarer label from an impossible one.
 
     For `ybar.labels.Evidence` the loss is that of all observations of a row, under the T of the
     evidence; see `scel`. If that T is the one that was passed to the classifier, the T that the
@@ -134,7 +137,7 @@ class SCELScorer(_Scorer):
 
 
 class UREScorer(_Scorer):
-    """Minus the URE of the error rate: a scorer that is used like `scel_scorer`.
+    """Return minus the URE of the error rate, as a scorer that is used like `scel_scorer`.
 
     Labels are assumed to follow the classifier's ``label_transition_``: the T that `fit` was
     passed, or a T estimated on held-out labels ("cpe-n", and "cpe-t" with trust). The labels of
@@ -155,10 +158,7 @@ class UREScorer(_Scorer):
 
 
 scel_scorer = SCELScorer()
-"""Minus SCEL, the log loss on complementary labels; see `SCELScorer`."""
-
 ure_scorer = UREScorer()
-"""Minus URE, the estimated error rate; see `UREScorer`."""
 
 
 def _has_its_transition(observed: Observed, classifier: Any) -> bool:

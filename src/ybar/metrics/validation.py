@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from ..utils import checks
 from .losses import Losses, effective_size, mean_and_error, scel_losses, ure_losses
 
-_FEWEST_ROWS = 50  # of weighted rows, effectively; below, results/coverage.md has too few hits
+# Of rows with unequal weights, effectively: see results/coverage_weights.md.
+_FEWEST_ROWS = 50
+_EQUAL = 0.9  # rows whose weights leave this share of them count as equal
 
 
 @overload
@@ -66,7 +68,7 @@ def scel(
     return_std_error : bool
         Also return the standard error of the mean. It is computed over rows, which are
         independent even if the labels of one row are not. It is NaN, with a warning, if weights w
-        leave fewer than 50 effective rows, (Σw)²/Σw², and less than half of the rows.
+        leave fewer than 50 effective rows, (Σw)²/Σw², unless these are 90% of the rows.
 
     Returns
     -------
@@ -160,7 +162,7 @@ def _mean_and_error(
         return mean, std_error
     n_rows = len(np.unique(losses.rows))
     effective = effective_size(losses, sample_weight).effective
-    if effective >= min(_FEWEST_ROWS, n_rows / 2):
+    if effective >= min(_FEWEST_ROWS, _EQUAL * n_rows):
         return mean, std_error
     warnings.warn(
         f"sample_weight varies so much that {n_rows:,} rows count as {effective:.1f}: too few for "
