@@ -86,9 +86,9 @@ BY_NAME = {
     "ure_zero_one": lambda T: metrics.ure_zero_one(MASK_FRAME, Y, T),
     "ure_zero_one of evidence": lambda T: metrics.ure_zero_one(EVIDENCE, Y, T),
     "complementary_estimation_loss": lambda T: metrics.complementary_estimation_loss(Y, Q_FRAME, T),
-    "ConfusionDisplay": lambda T: displays.ConfusionDisplay.from_complementary(
-        NAMES, NAMES, T, classes=NAMES
-    ).matrix,
+    "ConfusionDisplay": lambda T: (
+        displays.ConfusionDisplay.from_complementary(NAMES, NAMES, T, classes=NAMES).matrix
+    ),
     "check_transition": lambda T: metrics.check_transition(Y, T, classes=NAMES).p_value,
 }
 

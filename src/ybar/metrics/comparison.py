@@ -18,7 +18,7 @@ class Comparison(NamedTuple):
     difference: float
     """Mean loss of the first minus that of the second: below 0 if the first is better."""
     std_error: float
-    """Standard error of the difference, over rows."""
+    """Standard error of the difference, over rows; NaN if one row has practically all weight."""
     t: float
     """The difference in standard errors."""
     p_value: float
