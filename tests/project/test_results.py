@@ -134,8 +134,16 @@ def test_a_correct_T_is_refuted_no_more_often_than_the_level_says(coverage):
     alarms = [(float(measure.rpartition(" ")[2]), share, error)
               for case, _, measure, share, error in simulated(coverage, "tests")
               if "assumed" not in case]  # fmt: skip
-    assert len(alarms) == 3 * 2 * 3 * 6
+    assert len(alarms) == 3 * 2 * 4 * 6
     assert all(share - 3 * max(error, 1 / 400) <= level for level, share, error in alarms)
+
+
+def test_labels_of_a_strong_T_refute_a_uniform_one_with_a_thousand_rows(coverage):
+    powers = [share for case, n, measure, share, _ in simulated(coverage, "tests")
+              if case.startswith("strong, uniform assumed") and n >= 1000
+              and measure == "all tests, level 0.01"]  # fmt: skip
+    assert len(powers) == 2
+    assert min(powers) > 0.95
 
 
 # --- calibration ---------------------------------------------------------------------------------
