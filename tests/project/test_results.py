@@ -94,7 +94,7 @@ def test_temperatures_help_neighbours_in_five_of_six_rows(summary):
 
 @pytest.fixture(scope="module")
 def coverage():
-    return study("coverage")
+    return study("interval_coverage")
 
 
 def simulated(coverage, part):

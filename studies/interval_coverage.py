@@ -9,7 +9,7 @@
 Writes ``results/coverage.csv``, a line per case and measure (cases in the file are not run again),
 and a table of each part, ``results/coverage_*.md``. About 25 minutes on one core.
 
-    python studies/coverage.py
+    python studies/interval_coverage.py
 """
 
 from __future__ import annotations
