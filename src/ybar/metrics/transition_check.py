@@ -12,7 +12,7 @@ from scipy import special, stats
 from .. import decode, labels, transition
 from ..transition.checking import check_for_labels
 from ..utils import checks
-from ..utils.encoding import check_classes
+from ..utils.encoding import check_classes, check_indices
 from ..utils.typing import FloatArray
 from .losses import (
     Losses,
@@ -31,7 +31,7 @@ class TransitionTest(NamedTuple):
     """One consequence of T, held against the labels."""
 
     name: str
-    """"label shares", "floor", "free q" or "error rate"."""
+    """"label shares", "floor", "free q", "error rate" or "predicted classes"."""
     p_value: float
     """Probability of labels that contradict T at least as much, if T is right."""
     observed: float
@@ -94,7 +94,9 @@ def check_transition(
     - **floor**: no q has an expected SCEL below the least entropy of a row of T;
     - **free q**: the best q is a mixture of rows of T, so that a q which was learned without T is
       not better than its projection ``p T``, with ``p = decode.class_probabilities(q, T)``;
-    - **error rate**: the error rate of any prediction, which URE estimates, is between 0 and 1.
+    - **error rate**: the error rate of any prediction, which URE estimates, is between 0 and 1;
+    - **predicted classes**: among the rows with one prediction, the shares of the labels are a
+      mixture of rows of T.
 
     A matrix that passes is not proven: labels can agree with a wrong T.
 
@@ -108,7 +110,7 @@ def check_transition(
         Complementary probabilities of a model that does not know T, such as
         ``CPEClassifier(...).predict_complementary_proba``. Needed for "floor" and "free q".
     y_pred : array-like of shape (N,), optional
-        Predicted class indices. Needed for "error rate".
+        Predicted class indices. Needed for "error rate" and "predicted classes".
     classes : array-like of shape (K,), optional
         Names of the classes, for the reasons.
     sample_weight : array-like of shape (N,), optional
@@ -125,9 +127,9 @@ def check_transition(
     -----
     "label shares" is an exact binomial test for one label per row without weights, else a t-test
     with errors over rows, and with Satterthwaite's degrees of freedom if weights are unequal. All
-    2K borders are tested, and its p-value is corrected for that.
-    The other tests are one-sided t-tests with the standard error over rows. A probability of
-    exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+    2K borders are tested, and its p-value is corrected for that. "predicted classes" is a
+    likelihood-ratio test. The others are one-sided t-tests with the standard error over rows; a
+    probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
 
     Examples
     --------
@@ -153,6 +155,7 @@ def check_transition(
         tests += _of_probabilities(y_comp, array, q, sample_weight)
     if y_pred is not None:
         tests += _error_rate(y_comp, array, y_pred, sample_weight)
+        tests.append(_predicted_classes(y_comp, array, y_pred, names.tolist(), sample_weight))
     return TransitionCheck(tuple(tests), level)
 
 
@@ -251,3 +254,42 @@ def _error_rate(
         f"{'below 0' if border == 0 else 'above 100'}%"
     )
     return [TransitionTest("error rate", p_value, rate, border, reason)]
+
+
+def _predicted_classes(
+    y_comp: ArrayLike,
+    T: FloatArray,
+    y_pred: ArrayLike,
+    names: list[Any],
+    sample_weight: ArrayLike | None,
+) -> TransitionTest:
+    """Test the label shares within each predicted class against the mixtures of rows of T.
+
+    A likelihood ratio, with as many degrees of freedom as the shares have: more than the mixtures
+    leave, so that the p-value is too large rather than too small. The labels of a row count as one.
+    """
+    rows, k = labels.pairs(y_comp, len(T))
+    predicted = check_indices(y_pred, len(T), "y_pred")
+    n = len(predicted)
+    checks.same_length("y_comp", len(np.asarray(y_comp)), "y_pred", n)
+    weights = np.ones(n) if sample_weight is None else checks.check_weights(sample_weight, n)
+    of_row = np.where(np.bincount(rows, minlength=n) > 0, weights, 0.0)
+    of_label = (weights / np.maximum(np.bincount(rows, minlength=n), 1))[rows]
+    groups = np.flatnonzero(np.bincount(predicted, weights=of_row, minlength=len(T)) > 0)
+    sums = np.zeros(T.shape)
+    np.add.at(sums, (predicted[rows], k), of_label)
+    totals = sums[groups].sum(axis=1)
+    effective = totals**2 / np.bincount(predicted, weights=of_row**2, minlength=len(T))[groups]
+    shares = sums[groups] / totals[:, None]
+    mixtures = decode.class_probabilities(shares, T) @ T
+    ratios = 2 * effective * special.rel_entr(shares, mixtures).sum(axis=1)
+    p_value = float(stats.chi2.sf(ratios.sum(), len(groups) * (len(T) - 1)))
+    worst = int(np.argmax(ratios))
+    at = int(np.argmax(np.abs(shares[worst] - mixtures[worst])))
+    share, allowed = float(shares[worst, at]), float(mixtures[worst, at])
+    reason = (
+        f"of the labels of rows predicted as {checks.shown(names[groups[worst]])}, "
+        f"{100 * share:.1f}% are {checks.shown(names[at])}; the mix of classes that explains these "
+        f"labels best under T has {100 * allowed:.1f}%"
+    )
+    return TransitionTest("predicted classes", p_value, share, allowed, reason)
