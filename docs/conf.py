@@ -85,7 +85,7 @@ def api_entry(module_name: str, name: str, value: Any) -> list[str]:
         if hasattr(value, "fit"):
             directive += ["   :inherited-members: BaseEstimator, ClassifierMixin"]
         return [*directive, ""]
-    if inspect.isroutine(value):
+    if callable(value):
         return [f".. autofunction:: {module_name}.{name}", ""]
     documented = ModuleAnalyzer.for_module(module_name).find_attr_docs().get(("", name), [])
     return [f".. py:data:: {module_name}.{name}", "", *(f"   {line}" for line in documented), ""]

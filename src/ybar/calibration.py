@@ -16,7 +16,7 @@ from . import labels, transition
 from .decode import check_probabilities
 from .labels.observed import observe_codes
 from .metrics.likelihood import log_likelihood, log_softmax
-from .metrics.losses import logarithms, mean_and_error
+from .metrics.losses import counted, logarithms, mean_and_error
 from .utils import checks
 from .utils.encoding import check_indices
 from .utils.typing import AnyArray, FloatArray
@@ -98,12 +98,14 @@ def fit_temperature(
     if observed.by_label:
         if T is None:
             raise ValueError("T must be the transition matrix of the labels, K×K; got None")
-        observed = observed.with_transition(transition.check(T, n_classes))
+        observed = observed.with_transition(transition.check(T, classes=observed.classes))
     elif T is not None:
         raise ValueError("T must be left out if y_comp is Evidence, which names its T")
     rows, code, patterns = observed.separate_terms()
     if len(rows) == 0:
         raise ValueError("y_comp must be informative in some row; got evidence of nothing")
+    used = counted(rows, n, sample_weight)
+    rows, code = rows[used], code[used]
     log_p = logarithms(probabilities)[rows]
     log_e = patterns.log_likelihoods(observed.transition)[code]
     zero_as = -math.log(1 / (len(rows) + 1))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from . import transition
+from .transition.checking import check_for_labels
 from .utils import checks
 from .utils.distances import pairwise
 from .utils.typing import AnyArray, FloatArray, IntArray
@@ -199,7 +200,7 @@ def check_probabilities(q: ArrayLike, n_classes: int | None = None, *, name: str
 
 
 def _check(q: ArrayLike, T: ArrayLike) -> tuple[FloatArray, AnyArray]:
-    array = transition.check(T)
+    array = check_for_labels(T, q)
     return array, check_probabilities(q, len(array))
 
 

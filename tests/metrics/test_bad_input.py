@@ -182,7 +182,7 @@ CASES = [
             lambda scorer=scorer, model=model: scorer(model.fit(X, Y), X, Y),
             TypeError,
             ["estimator", "LogisticRegression"],
-            id=f"{scorer.__name__}-of-a-foreign-{what}",
+            id=f"{scorer}-of-a-foreign-{what}",
         )
         for scorer in (metrics.scel_scorer, metrics.ure_scorer)
         for what, model in [
@@ -195,7 +195,7 @@ CASES = [
             lambda scorer=scorer: scorer(fitted("cpe"), X, NAMES[:5]),
             ValueError,
             ["X", "y", "60", "5"],
-            id=f"{scorer.__name__}-two-lengths",
+            id=f"{scorer}-two-lengths",
         )
         for scorer in (metrics.scel_scorer, metrics.ure_scorer)
     ),
@@ -238,7 +238,7 @@ PASSED_ON = [
             lambda scorer=scorer: scorer(cpe(), X, Y),
             NotFittedError,
             ["This CPEClassifier instance is not fitted yet", "Call 'fit'"],
-            id=f"{scorer.__name__}-of-unfitted",
+            id=f"{scorer}-of-unfitted",
         )
         for scorer in (metrics.scel_scorer, metrics.ure_scorer)
     ),

@@ -44,18 +44,18 @@ def pairs_of(y_comp):
 
 
 def slow_comparison(pairs, loss_a, loss_b, weights):
-    """Return difference, error, t and p of a ratio of sums over rows, one label at a time."""
+    """Return difference, error, t, p, rows and df of a weighted mean of row means, by matrices."""
     pairs = [(i, k) for i, k in pairs if weights[i] > 0]
-    total = sum(weights[i] for i, _ in pairs)
-    mean = sum(weights[i] * (loss_a(i, k) - loss_b(i, k)) for i, k in pairs) / total
     rows = sorted({i for i, _ in pairs})
-    squares = 0.0
-    for row in rows:
-        own = sum(loss_a(i, k) - loss_b(i, k) - mean for i, k in pairs if i == row)
-        squares += (weights[row] * own) ** 2
-    error = math.sqrt(len(rows) / (len(rows) - 1) * squares) / total
-    t = mean / error
-    return mean, error, t, 2 * stats.t.sf(abs(t), len(rows) - 1), len(rows)
+    differences = {i: [loss_a(j, k) - loss_b(j, k) for j, k in pairs if j == i] for i in rows}
+    x = np.array([sum(differences[i]) / len(differences[i]) for i in rows])
+    h = np.array([weights[i] * len(differences[i]) for i in rows])
+    h = h / h.sum()
+    G = np.eye(len(h)) - np.outer(np.ones(len(h)), h)  # x minus its weighted mean
+    M = G.T @ np.diag(h**2) @ G
+    mean, error = h @ x, math.sqrt(x @ M @ x * (h @ h) / np.trace(M))  # E[x'Mx] = var(x)·tr(M)
+    t, df = mean / error, np.trace(M) ** 2 / np.trace(M @ M)
+    return mean, error, t, 2 * stats.t.sf(abs(t), df), len(rows), df
 
 
 @quick
@@ -119,7 +119,7 @@ def test_a_model_does_not_differ_from_itself(several, weighted):
 
 def test_a_difference_without_any_scatter_is_no_chance():
     found = metrics.compare([0] * 8, [[0.5, 0.5]] * 8, [[0.25, 0.75]] * 8)
-    assert found == (-math.log(2), 0, -math.inf, 0, 8)
+    assert found == (-math.log(2), 0, -math.inf, 0, 8, 7)
 
 
 def test_evidence_is_compared_by_class_probabilities():
@@ -263,13 +263,13 @@ def test_the_scatter_of_counts_hides_in_q_what_p_shows():
 @pytest.mark.parametrize(
     ("comparison", "text"),
     [
-        (metrics.Comparison(0.0, 0.0, 0.0, 1.0, 30), "no difference (± 0, p = 1, 30 rows)"),
+        (metrics.Comparison(0.0, 0.0, 0.0, 1.0, 30, 29), "no difference (± 0, p = 1, 30 rows)"),
         (
-            metrics.Comparison(-0.01234, 0.0045, -2.742, 0.00612, 6000),
+            metrics.Comparison(-0.01234, 0.0045, -2.742, 0.00612, 6000, 5999),
             "the first is lower by 0.01234 ± 0.0045 (t = -2.74, p = 0.0061, 6,000 rows)",
         ),
         (
-            metrics.Comparison(0.5, 0.0, math.inf, 0.0, 4),
+            metrics.Comparison(0.5, 0.0, math.inf, 0.0, 4, 3),
             "the second is lower by 0.5 ± 0 (t = inf, p = 0, 4 rows)",
         ),
     ],

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.linear_model import LogisticRegression
@@ -186,6 +191,78 @@ def test_the_scorers_take_weights_as_repetitions(noisy_blobs):
         assert math.isclose(
             scorer(model, X, y, sample_weight=weights), scorer(model, X[again], y[again])
         )
+
+
+class Prior(BaseEstimator):
+    """Predicts the shares of the labels that it was fitted to, without weights."""
+
+    def fit(self, X, y):
+        self.classes_, self.transition_ = np.arange(4), transition.weak(4, 0)
+        self.label_transition_ = self.transition_
+        self.q_ = np.bincount(y, minlength=4) / len(y)
+        return self
+
+    def predict_complementary_proba(self, X):
+        q = self.q_ ** (1 + X[:, :1] ** 2)
+        return q / q.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return (np.abs(X[:, 0]) * 3).astype(int) % 4
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("several", [False, True])
+def test_routed_weights_reach_the_scorers(several):
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(120, 2)), rng.integers(0, 4, 120), rng.gamma(0.5, size=120)
+    asked = {
+        "scel": metrics.scel_scorer.set_score_request(sample_weight=True),
+        "ure": metrics.ure_scorer.set_score_request(sample_weight="w"),
+    }
+    params = {"sample_weight": weights, "w": weights[::-1]}
+    if not several:
+        asked, params = asked["scel"], {"sample_weight": weights}
+    found = cross_validate(Prior(), X, y, scoring=asked, cv=folds(X), params=params)
+    for i, (train, test) in enumerate(folds(X)):
+        model = Prior().fit(X[train], y[train])
+        q = model.predict_complementary_proba(X[test])
+        of_fold = found["test_scel" if several else "test_score"][i]
+        expected = metrics.scel(y[test], q, sample_weight=weights[test])
+        assert of_fold == pytest.approx(-expected)
+        assert of_fold != pytest.approx(-metrics.scel(y[test], q))
+        if several:
+            reverse = weights[::-1][test]
+            rate = metrics.ure_zero_one(
+                y[test], model.predict(X[test]), model.transition_, sample_weight=reverse
+            )
+            assert found["test_ure"][i] == pytest.approx(-rate)
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("scorer", [metrics.scel_scorer, metrics.ure_scorer], ids=str)
+def test_weights_that_no_one_asked_the_scorer_to_use_are_not_dropped_silently(scorer):
+    X, y, weights = np.ones((40, 2)), np.arange(40) % 4, np.arange(40.0)
+    params = {"cv": 4, "params": {"sample_weight": weights}, "error_score": "raise"}
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        cross_validate(Prior(), X, y, scoring=scorer, **params)
+    ignored = scorer.set_score_request(sample_weight=False)
+    with pytest.raises(TypeError, match="sample_weight"):  # scikit-learn: nobody uses it
+        cross_validate(Prior(), X, y, scoring=ignored, **params)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_request_makes_a_copy_which_survives_pickling_and_copying():
+    asked = metrics.ure_scorer.set_score_request(sample_weight="w")
+    for scorer in (asked, pickle.loads(pickle.dumps(asked)), copy.deepcopy(asked)):
+        assert scorer.get_metadata_routing().score.requests == {"sample_weight": "w"}
+    unasked = metrics.ure_scorer.get_metadata_routing().score.requests
+    assert unasked == {"sample_weight": None}
 
 
 def test_a_label_without_a_chance_costs_the_scorer_log_n_plus_one_not_infinity(noisy_blobs):

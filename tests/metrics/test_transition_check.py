@@ -8,7 +8,7 @@ from scipy import stats
 
 from ybar import CPEClassifier, decode, labels, metrics, transition
 
-NAMES = ["label shares", "floor", "free q", "error rate"]
+NAMES = ["label shares", "floor", "free q", "error rate", "predicted classes"]
 
 
 def sample(T, n, rng, prior=None):
@@ -126,6 +126,43 @@ def test_each_test_is_the_t_test_that_it_claims_to_be(biased):
     assert tests["error rate"].observed == pytest.approx(ure.mean())
 
 
+def test_predicted_classes_is_a_likelihood_ratio_test_against_mixtures_of_rows():
+    rng = np.random.default_rng(0)
+    T = transition.strong(4, 0)
+    y_comp, y_pred = rng.integers(4, size=300), rng.integers(3, size=300)  # no row is predicted 3
+    test = metrics.check_transition(y_comp, T, y_pred=y_pred).tests[-1]
+    ratio = 0.0
+    for group in range(3):
+        share = np.bincount(y_comp[y_pred == group], minlength=4) / (y_pred == group).sum()
+        mixture = decode.class_probabilities([share], T)[0] @ T
+        ratio += (
+            2
+            * (y_pred == group).sum()
+            * sum(s * np.log(s / m) for s, m in zip(share, mixture, strict=True) if s > 0)
+        )
+    assert test.name == "predicted classes"
+    assert test.p_value == pytest.approx(stats.chi2.sf(ratio, 3 * 3))
+
+
+@pytest.mark.parametrize("form", ["one", "weighted", "several"])
+def test_predictions_refute_a_T_whose_label_shares_are_right(form):
+    """A weak T with even classes has even shares of labels, like the uniform one."""
+    rng = np.random.default_rng(0)
+    T = np.stack([np.roll([0, 0.35, 0.3, 0.2, 0.15], y) for y in range(5)])
+    y = rng.integers(5, size=2000)
+    y_comp, weights = labels.draw(y, T, rng), rng.gamma(1.0, size=2000)
+    if form == "several":
+        y_comp = np.eye(5, dtype=bool)[y_comp] | np.eye(5, dtype=bool)[labels.draw(y, T, rng)]
+    options = {"y_pred": np.where(rng.random(2000) < 0.8, y, rng.integers(5, size=2000))}
+    if form == "weighted":
+        options["sample_weight"] = weights
+    wrong = metrics.check_transition(y_comp, transition.uniform(5), **options)
+    assert wrong.refuted
+    assert wrong.reasons[0] == wrong.tests[-1].reason
+    if form != "several":  # two labels that differ do not follow T exactly
+        assert not metrics.check_transition(y_comp, T, **options).refuted
+
+
 def test_a_label_that_T_makes_impossible_refutes_it_at_once():
     T = [[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]]
     assert not metrics.check_transition([0, 1] * 50, T).refuted
@@ -155,7 +192,7 @@ def test_the_order_of_the_classes_does_not_matter(biased):
 def test_a_singular_T_is_checked_without_its_error_rate():
     T = [[0, 0.5, 0.25, 0.25], [0.5, 0, 0.25, 0.25], [0.25, 0.25, 0, 0.5], [0.25, 0.25, 0.5, 0]]
     check = metrics.check_transition([0, 1, 2, 3], T, y_pred=[0, 1, 2, 3])
-    assert [test.name for test in check.tests] == ["label shares"]
+    assert [test.name for test in check.tests] == ["label shares", "predicted classes"]
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,63 @@ def test_temperatures_help_neighbours_in_five_of_six_rows(summary):
     assert (sum(helped), len(helped)) == (5, 6)
 
 
+# --- intervals and tests -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def coverage():
+    return study("interval_coverage")
+
+
+def simulated(coverage, part):
+    """Yield case, rows, measure, share and standard error of each line."""
+    for row in study("lines").read(coverage.FILE):
+        if row["part"] == part:
+            shares = float(row["share"]), float(row["std_error"])
+            yield row["case"], int(row["n"]), row["measure"], *shares
+
+
+def test_the_committed_tables_of_coverage_are_those_of_the_committed_simulations(coverage):
+    for part, text in coverage.tables().items():
+        assert (RESULTS / f"coverage_{part}.md").read_text() == text, part
+
+
+def test_intervals_of_T_hold_at_least_as_often_as_they_say(coverage):
+    shares = [(share, error) for _, _, measure, share, error in simulated(coverage, "intervals")
+              if measure in coverage.INTERVALS]  # fmt: skip
+    assert len(shares) == 4 * 3 * 2
+    assert all(share + 3 * error >= 0.95 for share, error in shares)
+
+
+def test_weighted_means_and_their_comparison_hold_what_they_say(coverage):
+    cases = list(simulated(coverage, "weights"))
+    of = {name: [(s, e) for _, _, measure, s, e in cases if measure == name]
+          for name in coverage.MEANS}  # fmt: skip
+    assert len(of["t interval"]) == 6 * 4
+    assert all(share + 3 * error >= 0.95 for share, error in of["t interval"])
+    assert all(share - 3 * error <= 0.05 for share, error in of["compare, p < 0.05"])
+    weighted = [(s, e) for case, _, measure, s, e in cases
+                if case != "none" and measure == coverage.MEANS[0]]  # fmt: skip
+    assert weighted
+    assert all(share + 3 * error >= 0.93 and share - 3 * error <= 0.97 for share, error in weighted)
+
+
+def test_a_correct_T_is_refuted_no_more_often_than_the_level_says(coverage):
+    alarms = [(float(measure.rpartition(" ")[2]), share, error)
+              for case, _, measure, share, error in simulated(coverage, "tests")
+              if "assumed" not in case]  # fmt: skip
+    assert len(alarms) == 3 * 2 * 4 * 6
+    assert all(share - 3 * max(error, 1 / 400) <= level for level, share, error in alarms)
+
+
+def test_labels_of_a_strong_T_refute_a_uniform_one_with_a_thousand_rows(coverage):
+    powers = [share for case, n, measure, share, _ in simulated(coverage, "tests")
+              if case.startswith("strong, uniform assumed") and n >= 1000
+              and measure == "all tests, level 0.01"]  # fmt: skip
+    assert len(powers) == 2
+    assert min(powers) > 0.95
+
+
 # --- calibration ---------------------------------------------------------------------------------
 
 

@@ -276,7 +276,7 @@ CASES = [
     pytest.param(
         lambda: transition.credible_intervals([0, 1], [1, 0], smoothing=1e-20),
         ValueError,
-        ["smoothing", "1e-20", "0.5"],
+        ["smoothing", "1e-20", "1e-06"],
         id="intervals-tiny-smoothing",
     ),
     pytest.param(

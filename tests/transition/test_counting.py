@@ -27,11 +27,30 @@ GUESSED = pytest.mark.filterwarnings("ignore:y_true has no row")
 def test_from_counts_is_the_smoothed_share_of_each_cell(data, n, smoothing):
     cells = st.lists(st.integers(0, 50), min_size=n, max_size=n)
     counts = [data.draw(cells) for _ in range(n)]
-    T = transition.from_counts(counts, smoothing)
+    T = transition.from_counts(counts, smoothing, diagonal=True)
     for y in range(n):
         total = sum(count + smoothing for count in counts[y])
         for k in range(n):
             assert math.isclose(T[y, k], (counts[y][k] + smoothing) / total, rel_tol=1e-12)
+
+
+@quick
+@given(data=st.data(), n=st.integers(2, 5), smoothing=st.floats(0.01, 10))
+def test_smoothing_keeps_a_diagonal_of_zeros_and_no_other(data, n, smoothing):
+    cells = st.lists(st.integers(0, 50), min_size=n, max_size=n)
+    counts = np.array([data.draw(cells) for _ in range(n)])
+    np.fill_diagonal(counts, 0)
+    off = ~np.eye(n, dtype=bool)
+    T = transition.from_counts(counts, smoothing)
+    np.testing.assert_array_equal(T, transition.from_counts(counts, smoothing, diagonal=False))
+    assert not np.diag(T).any()
+    smoothed = counts[off].reshape(n, n - 1) + smoothing
+    expected = smoothed / smoothed.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(T[off].reshape(n, n - 1), expected, rtol=1e-12)
+    counts[0, 0] = 1  # a single wrong label: others may be wrong as well
+    T = transition.from_counts(counts, smoothing)
+    np.testing.assert_array_equal(T, transition.from_counts(counts, smoothing, diagonal=True))
+    assert np.diag(T).all()
 
 
 @quick
@@ -50,7 +69,8 @@ def test_a_row_without_counts_needs_smoothing_and_then_is_flat():
     kept = counts.copy()
     with pytest.raises(ValueError, match=r"^counts .*row 1.*smoothing="):
         transition.from_counts(counts)
-    np.testing.assert_allclose(transition.from_counts(counts, 1 / 3)[1], 1 / 3)
+    np.testing.assert_allclose(transition.from_counts(counts, 1 / 3)[1], [0.5, 0, 0.5])
+    np.testing.assert_allclose(transition.from_counts(counts, 1 / 3, diagonal=True)[1], 1 / 3)
     np.testing.assert_array_equal(counts, kept)
 
 
@@ -181,22 +201,28 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         assert -4 * error < above < 0.05 + 4 * error, (level, smoothing)
 
 
-@pytest.mark.parametrize("rows", [5, 10, 20, 50])
-def test_intervals_hold_entries_of_a_T_that_no_prior_drew(rows):
+@pytest.mark.parametrize("rows", [5, 20])
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_intervals_hold_each_entry_of_any_T_at_least_as_often_as_they_say(rows, level):
+    """Exact: the count of an entry is binomial, and its interval depends on nothing else."""
+    T = np.unique([0.0, 1 / 9, 0.25, *transition.annotators("clcifar10").ravel(), 0.999, 1.0])
+    held = np.zeros(len(T))
+    for count in range(rows + 1):
+        low, high = intervals([0] * rows, [1] * count + [0] * (rows - count), classes=[0, 1],
+                              level=level)  # fmt: skip
+        held += stats.binom.pmf(count, rows, T) * ((low[0, 1] <= T) & (high[0, 1] >= T))
+    assert (held >= level - 1e-12).all()
+
+
+@pytest.mark.parametrize(("kind", "rows", "least"), [("uniform", 20, 0.1), ("strong", 5, 0.2)])
+def test_intervals_hold_large_entries_with_few_rows(kind, rows, least):
     y = np.repeat(np.arange(10), rows)
-    for T in (
-        transition.uniform(10),
-        transition.weak(10, random_state=0),
-        transition.strong(10, random_state=0),
-        transition.annotators("clcifar10"),
-    ):
-        inside = []
-        for seed in range(40):
-            low, high = transition.credible_intervals(
-                y, labels.draw(y, T, random_state=seed), classes=range(10)
-            )
-            inside.append((low <= T) & (high >= T))
-        assert np.mean(inside) > 0.87
+    T = build(kind, 10)
+    inside = []
+    for seed in range(60):
+        low, high = intervals(y, labels.draw(y, T, random_state=seed), classes=range(10))
+        inside.append(((low <= T) & (high >= T))[least < T].mean())
+    assert np.mean(inside) + 3 * np.std(inside) / math.sqrt(60) >= 0.95
 
 
 def test_a_class_without_rows_may_have_any_entries():
@@ -205,17 +231,21 @@ def test_a_class_without_rows_may_have_any_entries():
     np.testing.assert_array_equal(high[2], 1)
 
 
-def test_intervals_are_those_of_the_beta_distribution_and_hold_the_estimate():
+def test_intervals_are_clopper_and_pearsons_or_with_a_prior_those_of_its_beta_distribution():
     rng = np.random.default_rng(1)
     y, y_comp = rng.integers(3, size=50), rng.integers(3, size=50)
-    low, high = transition.credible_intervals(y, y_comp, level=0.9)
+    exact, credible = intervals(y, y_comp, level=0.9), intervals(y, y_comp, level=0.9, smoothing=2)
     T = transition.estimate(y, y_comp)
-    assert ((low < T) & (high > T)).all()
+    assert ((exact[0] < T) & (exact[1] > T)).all()
     for a in range(3):
         for b in range(3):
-            here, row = ((y == a) & (y_comp == b)).sum() + 0.5, (y == a).sum() + 1.5
-            expected = stats.beta(here, row - here).ppf([0.05, 0.95])
-            np.testing.assert_allclose([low[a, b], high[a, b]], expected, rtol=1e-9, atol=1e-12)
+            here, row = int(((y == a) & (y_comp == b)).sum()), int((y == a).sum())
+            expected = stats.binomtest(here, row).proportion_ci(0.9, method="exact")
+            found = [exact[0][a, b], exact[1][a, b]]
+            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+            expected = stats.beta(here + 2, row - here + 4).ppf([0.05, 0.95])
+            found = [credible[0][a, b], credible[1][a, b]]
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_intervals_narrow_with_the_root_of_the_number_of_rows_and_widen_with_the_level():
@@ -261,11 +291,13 @@ def test_annotators_err_and_are_far_from_uniform(name, n, wrong, entry):
 
 # Each: the call, and what the error must show.
 BAD = [
+    (lambda: transition.from_counts([[1, 2], [3, 0]], diagonal=False), "diagonal", "1", "row 0"),
+    (lambda: transition.from_counts([[0, 2], [3, 0]], diagonal="no"), "diagonal", "'no'"),
     (lambda: intervals([], []), "y_true", "none"),
     (lambda: intervals([0, 1], [1]), "y_true", "y_comp", "2", "1"),
     (lambda: intervals([0, 1], [1, 0], level=1), "level", "1"),
     (lambda: intervals([0, 1], [1, 0], level=95), "level", "95"),
-    (lambda: intervals([0, 1], [1, 0], smoothing=0), "smoothing", "0", "0.5"),
+    (lambda: intervals([0, 1], [1, 0], smoothing=0), "smoothing", "0"),
     (lambda: intervals([0, 1], [1, 0], smoothing=-1), "smoothing", "-1"),
     (lambda: transition.annotators("cifar"), "name", "'clcifar10'", "'clcifar20'", "'cifar'"),
     (lambda: transition.annotators(10), "name", "'clcifar10'", "10"),

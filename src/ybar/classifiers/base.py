@@ -215,9 +215,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _check_transition(self, classes: AnyArray) -> FloatArray:
         """Return the parameter `transition` as a matrix in the order of the classes."""
-        T = transition.check(self.transition, len(classes), name="transition")
-        checks.named_as(self.transition, classes, "transition")
-        return T
+        return transition.check(self.transition, classes=classes, name="transition")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -232,7 +230,7 @@ def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
     """Return the observations with weights; some informative row must have a weight above 0."""
     if sample_weight is None:
         return observed
-    observed = replace(observed, weights=checks.weights(sample_weight, len(observed)))
+    observed = replace(observed, weights=checks.check_weights(sample_weight, len(observed)))
     if not observed.usable.any():
         raise ValueError(
             "sample_weight must not be zero for every row that has a label; got 0 for all"

@@ -159,7 +159,7 @@ def plan(
     pilot = pilots.check(n, X, y, classifier, budget, target)
     if pilot is not None:
         for name, T in (designs or {}).items():
-            checks.named_as(T, pilot.classes, f"designs[{checks.shown(name)}]")
+            checks.check_names(T, pilot.classes, f"designs[{checks.shown(name)}]")
     noisy = {name: transition.with_uniform_noise(T, noise) for name, T in matrices.items()}
     simulation = None if pilot is None else pilots.simulate(pilot, noisy, repeats, generator)
     described = [

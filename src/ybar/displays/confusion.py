@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from .. import decode, labels, transition
-from ..metrics.losses import mean_and_error
+from ..metrics.losses import mean_and_error, small_sample_factor
 from ..metrics.transition_profile import UNIDENTIFIED, TransitionProfile
 from ..utils import checks
 from ..utils.encoding import check_classes
@@ -227,6 +227,7 @@ class ConfusionDisplay:
         if classes is None and getattr(y_comp, "shape", ())[1:] == (len(array),):
             classes = checks.frame_names(y_comp, "columns")
         names = class_names(classes, len(array))
+        checks.check_names(T, names, "T")
         codes, _ = labels.encode(y_comp, names, name="y_comp")
         predicted = codes_of(y_pred, names, "y_pred")
         checks.same_length("y_comp", len(codes), "y_pred", len(predicted))
@@ -329,9 +330,8 @@ def _joint(rows: IntArray, k: IntArray, predicted: IntArray, inverse: FloatArray
         shares[:, j] = a.sum(axis=0) / total
         squares[:, j] = (a * a).sum(axis=0)
         products[:, j] = count[here] @ a
-    m = int(np.count_nonzero(count))
     variance = squares - 2 * shares * products + shares**2 * (count @ count)
-    scale = math.sqrt(m / (m - 1)) / total if m > 1 else math.nan
+    scale = math.sqrt(small_sample_factor(count)) / total
     losses = inverse.sum(axis=1)[k] - inverse[k, predicted[rows]]
     _, error = mean_and_error(losses, rows, n, None)
     return _Joint(shares, scale * np.sqrt(np.maximum(variance, 0.0)), error)

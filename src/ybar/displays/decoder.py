@@ -168,6 +168,7 @@ class DecoderDisplay:
         T = transition.check(self.T)
         decode.check_method(self.decoder, name="decoder")
         classes = class_names(self.classes, len(T))
+        checks.check_names(self.T, classes, "T")
         q = one_or_few(self.q, len(T), "q")
         decision = self._decide(q, T)
         true = self._true(len(q), classes)

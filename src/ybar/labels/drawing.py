@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import transition
+from ..transition.checking import check_for_labels
 from ..utils import checks
 from ..utils.encoding import check_classes, check_indices, look_up
 from ..utils.random import as_generator
@@ -52,22 +53,18 @@ def draw(
     >>> labels.draw(["cat", "dog"], [[0, 1], [1, 0]], classes=["cat", "dog"])
     array(['dog', 'cat'], dtype='<U3')
     """
-    array = transition.check(T)
-    n_classes = len(array)
     if classes is not None:
         names = check_classes(classes)
-        if len(names) != n_classes:
-            raise ValueError(
-                f"T must have one row for each of the {len(names)} classes; got shape {array.shape}"
-            )
-        checks.named_as(T, names, "T")
+        array = transition.check(T, classes=names)
         values = checks.label_array(y, "y must hold one class name per row")
         indices = look_up(checks.label_column(values, "y"), names, "y")
         if len(indices) == 0:
             raise ValueError("y must hold at least one label; got none")
     else:
         names = None
-        indices = check_indices(y, n_classes, "y")
+        array = check_for_labels(T, None)
+        indices = check_indices(y, len(array), "y")
+    n_classes = len(array)
     threshold, alias = (table.ravel() for table in _alias_tables(array))
     generator = as_generator(random_state)
     drawn = np.empty(len(indices), dtype=np.intp)

@@ -58,8 +58,7 @@ def of_labels(y_comp: ArrayLike, T: ArrayLike, classes: ArrayLike | int | None) 
             f"y_comp must hold at least 2 classes; got only {checks.shown(names[0])}. Name all "
             "classes with classes="
         )
-    matrix = transition.check(T, len(names))
-    checks.named_as(T, names, "T")
+    matrix = transition.check(T, classes=names)
     return Content(names, *patterns_of(codes, len(names)), matrix)
 
 
@@ -153,7 +152,7 @@ def names_of_columns(values: Any, array: AnyArray, classes: Any, name: str) -> A
             f"{name} must have a column for each of the {len(names)} classes; got shape "
             f"{array.shape}"
         )
-    checks.named_as(values, names, name, ["columns"])
+    checks.check_names(values, names, name, ["columns"])
     return names
 
 
@@ -200,6 +199,5 @@ def _matrices(T: Mapping[Any, Any], classes: Any) -> tuple[AnyArray, list[FloatA
     matrices = []
     for annotator, matrix in T.items():
         name = f"T[{annotator!r}]"
-        matrices.append(transition.check(matrix, len(names), name=name))
-        checks.named_as(matrix, names, name)
+        matrices.append(transition.check(matrix, classes=names, name=name))
     return names, matrices

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from .. import transition
 from ..decode import check_probabilities
+from ..transition.checking import check_for_labels, check_shape
 from ..utils.checks import same_length
 from ..utils.distances import pairwise
 from ..utils.encoding import check_indices
@@ -53,7 +54,7 @@ def complementary_estimation_loss(
 
 def _check(y_true: ArrayLike, q: ArrayLike, T: ArrayLike) -> tuple[FloatArray, AnyArray, IntArray]:
     """Return T, q and the true classes."""
-    array = transition.check(T)
+    array = check_for_labels(T, q)
     probabilities = check_probabilities(q, len(array))
     true = check_indices(y_true, len(array), "y_true")
     same_length("y_true", len(true), "q", len(probabilities))
@@ -129,7 +130,8 @@ def error_bound(
     0.0
     """
     array, probabilities, true = _check(y_true, q, T)
-    true_T = array if T_true is None else transition.check(T_true, len(array), name="T_true")
+    true_T = array if T_true is None else check_for_labels(T_true, q, name="T_true")
+    check_shape(true_T, len(array), "T_true")
     nearest = pairwise(probabilities.astype(np.float64), array, distance).argmin(axis=1)
     error_rate = float(np.mean(nearest != true))
     gamma = transition.gamma(array, distance)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from ..utils import checks
-from .losses import Losses, mean_and_error, scel_losses, ure_losses
+from .losses import Losses, effective_size, mean_and_error, scel_losses, ure_losses
 
 
 class Comparison(NamedTuple):
@@ -19,13 +18,15 @@ class Comparison(NamedTuple):
     difference: float
     """Mean loss of the first minus that of the second: below 0 if the first is better."""
     std_error: float
-    """Standard error of the difference, over rows."""
+    """Standard error of the difference, over rows; NaN if one row has practically all weight."""
     t: float
     """The difference in standard errors."""
     p_value: float
     """Probability of a difference at least as large, in either direction, if there is none."""
     n_rows: int
     """Rows that have a label and a weight above 0."""
+    df: float
+    """Degrees of freedom of t: `n_rows` - 1, or fewer if the rows have unequal weights."""
 
     def __str__(self) -> str:
         """Return the comparison as one line."""
@@ -46,7 +47,8 @@ def compare(
 
     The losses of two models are correlated over rows. The standard error of their difference is
     therefore often far below that of either SCEL. The p-value is that of the paired t-test: with
-    one label per row and no weights, that of ``scipy.stats.ttest_rel`` on the losses.
+    one label per row and no weights, that of ``scipy.stats.ttest_rel`` on the losses. Unequal
+    weights reduce the degrees of freedom (Satterthwaite's approximation).
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def compare(
     -------
     Comparison
         ``difference`` (of SCEL, first minus second), ``std_error``, ``t``, ``p_value``,
-        ``n_rows``.
+        ``n_rows``, ``df``.
 
     Notes
     -----
@@ -78,8 +80,8 @@ def compare(
     >>> print(metrics.compare([2, 0, 2, 1], q_a, q_b))
     the first is lower by 0.3406 ± 0.071 (t = -4.79, p = 0.017, 4 rows)
     """
-    first = scel_losses(y_comp, q_a, None, name="q_a")
-    second = scel_losses(y_comp, q_b, None, name="q_b")
+    first = scel_losses(y_comp, q_a, None, sample_weight, name="q_a")
+    second = scel_losses(y_comp, q_b, None, sample_weight, name="q_b")
     if np.shape(q_a) != np.shape(q_b):
         raise ValueError(
             "q_a and q_b must have the same shape, a column for each class; got "
@@ -115,7 +117,7 @@ def compare_error_rates(
     -------
     Comparison
         ``difference`` (of error rates, first minus second), ``std_error``, ``t``, ``p_value``,
-        ``n_rows``.
+        ``n_rows``, ``df``.
 
     Examples
     --------
@@ -124,25 +126,24 @@ def compare_error_rates(
     >>> print(metrics.compare_error_rates([0, 1, 2, 0], [1, 2, 1, 1], [0, 2, 1, 1], T))
     the first is lower by 0.5 ± 0.5 (t = -1, p = 0.39, 4 rows)
     """
-    first, second = ure_losses(y_comp, T, stacklevel=3, y_pred_a=y_pred_a, y_pred_b=y_pred_b)
+    first, second = ure_losses(
+        y_comp, T, sample_weight, stacklevel=3, y_pred_a=y_pred_a, y_pred_b=y_pred_b
+    )
     return _paired(first, second, sample_weight)
 
 
 def _paired(first: Losses, second: Losses, sample_weight: ArrayLike | None) -> Comparison:
-    differences = first.values - second.values
-    difference, std_error = mean_and_error(differences, first.rows, first.n, sample_weight)
-    rows = first.rows
-    if sample_weight is not None:
-        rows = rows[checks.weights(sample_weight, first.n)[rows] > 0]
-    n_rows = len(np.unique(rows))
+    paired = first._replace(values=first.values - second.values)
+    difference, std_error = mean_and_error(*paired, sample_weight)
+    n_rows = len(np.unique(paired.rows))
     if n_rows < 2:
         raise ValueError(
             "y_comp must have labels in at least 2 rows of some weight to estimate a standard "
             f"error; got {n_rows}"
         )
-    if std_error > 0:
-        t = difference / std_error
-    else:
+    df = effective_size(paired, sample_weight).df
+    if std_error == 0:
         t = math.copysign(math.inf, difference) if difference else 0.0
-    p_value = float(2 * stdtr(n_rows - 1, -abs(t)))
-    return Comparison(difference, std_error, t, p_value, n_rows)
+    else:
+        t = difference / std_error
+    return Comparison(difference, std_error, t, float(2 * stdtr(df, -abs(t))), n_rows, df)

@@ -2,40 +2,102 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples
 
 from .. import labels
 from ..labels.observed import Observed, observe
 from ..utils import checks
 from ..utils.estimators import last_step
-from .losses import mean_and_error, scel_losses, ure_losses
+from .losses import Losses, mean_and_error, scel_losses, ure_losses
 
 
-def _for_scoring(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Any, Observed]:
-    """Return the classifier of ybar, its input, and y in the internal form."""
-    classifier, X = last_step(estimator, X)
-    observed = observe(y, classifier.classes_)
-    if not np.array_equal(observed.classes, classifier.classes_):
-        raise ValueError(
-            "the evidence in y must be of the classes of the classifier, "
-            f"{checks.shown(classifier.classes_.tolist())}; got "
-            f"{checks.shown(observed.classes.tolist())}"
-        )
-    checks.same_length("X", _num_samples(X), "y", len(observed))
-    return classifier, X, observed
+class _Scorer:
+    """A scorer of scikit-learn's searches that weights can be routed to."""
+
+    _name = ""
+
+    def __init__(self, sample_weight: bool | str | None = None) -> None:
+        self._sample_weight = sample_weight
+
+    def __repr__(self) -> str:
+        return f"metrics.{self._name}"
+
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the score of a fitted estimator; higher is better.
+
+        Parameters
+        ----------
+        estimator : classifier of ybar, or a pipeline or search that ends in one
+        X : array-like of shape (N, n_features)
+        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+        sample_weight : array-like of shape (N,), optional
+        """
+        classifier, X = last_step(estimator, X)
+        observed = observe(y, classifier.classes_)
+        if not np.array_equal(observed.classes, classifier.classes_):
+            raise ValueError(
+                "the evidence in y must be of the classes of the classifier, "
+                f"{checks.shown(classifier.classes_.tolist())}; got "
+                f"{checks.shown(observed.classes.tolist())}"
+            )
+        checks.same_length("X", _num_samples(X), "y", len(observed))
+        losses = self._losses(classifier, X, observed, sample_weight)
+        return -mean_and_error(*losses, sample_weight)[0]
+
+    def _losses(
+        self, classifier: Any, X: Any, observed: Observed, sample_weight: ArrayLike | None
+    ) -> Losses:
+        """Return the losses of the labels."""
+        raise NotImplementedError
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
+        """Return a copy of the scorer that requests `sample_weight` in scikit-learn's routing.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            True to be passed the weights, False to ignore them, a name for weights passed under
+            that name, None for an error if weights are passed.
+
+        Examples
+        --------
+        >>> import sklearn
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from ybar import CPEClassifier, metrics
+        >>> with sklearn.config_context(enable_metadata_routing=True):
+        ...     search = GridSearchCV(
+        ...         CPEClassifier(), {"decoder": ["l1", "max"]},
+        ...         scoring=metrics.scel_scorer.set_score_request(sample_weight=True),
+        ...     )
+        """
+        return type(self)(sample_weight)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what the scorer requests, for scikit-learn."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self._sample_weight)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        """Return True: scikit-learn asks before it passes weights to several scorers at once."""
+        return True
 
 
-def scel_scorer(
-    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-) -> float:
-    """Return minus SCEL: a scorer for ``GridSearchCV(scoring=...)`` on complementary labels.
+class SCELScorer(_Scorer):
+    """Return minus SCEL, as a scorer for ``GridSearchCV(scoring=...)`` on complementary labels.
 
     Notes
     -----
+    With scikit-learn's metadata routing, ``scel_scorer.set_score_request(sample_weight=True)`` is a
+    copy of the scorer that weights are routed to. A row of weight 0 does not count at all.
+
     Models that count (neighbours, forests) assign the probability 0 to classes that they have not
     seen. A single such label would make SCEL infinite, and all such models equally bad. Among the
     n scored labels a probability of 0 therefore counts as 1/(n+1): n labels cannot distinguish a
@@ -59,42 +121,44 @@ def scel_scorer(
     >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.scel_scorer).shape
     (5,)
     """
-    classifier, X, observed = _for_scoring(estimator, X, y)
-    if _has_its_transition(observed, classifier):
-        observed = _as_learned(observed, classifier)
-    if observed.by_label:
-        probabilities = classifier.predict_complementary_proba(X)
-    else:
-        probabilities = classifier.predict_proba(X)
-    return -mean_and_error(*scel_losses(observed, probabilities, None), sample_weight)[0]
+
+    _name = "scel_scorer"
+
+    def _losses(
+        self, classifier: Any, X: Any, observed: Observed, sample_weight: ArrayLike | None
+    ) -> Losses:
+        if _has_its_transition(observed, classifier):
+            observed = _as_learned(observed, classifier)
+        if observed.by_label:
+            probabilities = classifier.predict_complementary_proba(X)
+        else:
+            probabilities = classifier.predict_proba(X)
+        return scel_losses(observed, probabilities, None, sample_weight)
 
 
-def ure_scorer(
-    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-) -> float:
-    """Return minus the URE of the error rate: a scorer like `scel_scorer`.
+class UREScorer(_Scorer):
+    """Return minus the URE of the error rate, as a scorer that is used like `scel_scorer`.
 
     Labels are assumed to follow the classifier's ``label_transition_``: the T that `fit` was
     passed, or a T estimated on held-out labels ("cpe-n", and "cpe-t" with trust). The labels of
     `ybar.labels.Evidence` follow the T that the evidence has.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from ybar import CPEClassifier, labels, metrics, transition
-    >>> X, y = load_iris(return_X_y=True)
-    >>> y_comp = labels.draw(y, transition.uniform(3), random_state=0)
-    >>> cross_val_score(CPEClassifier(), X, y_comp, scoring=metrics.ure_scorer).shape
-    (5,)
     """
-    classifier, X, observed = _for_scoring(estimator, X, y)
-    predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
-    T = classifier.label_transition_
-    if observed.transition is not None and not _has_its_transition(observed, classifier):
-        T = observed.transition
-    (losses,) = ure_losses(observed, T, stacklevel=3, y_pred=predicted)
-    return -mean_and_error(*losses, sample_weight)[0]
+
+    _name = "ure_scorer"
+
+    def _losses(
+        self, classifier: Any, X: Any, observed: Observed, sample_weight: ArrayLike | None
+    ) -> Losses:
+        predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
+        T = classifier.label_transition_
+        if observed.transition is not None and not _has_its_transition(observed, classifier):
+            T = observed.transition
+        (losses,) = ure_losses(observed, T, sample_weight, stacklevel=4, y_pred=predicted)
+        return losses
+
+
+scel_scorer = SCELScorer()
+ure_scorer = UREScorer()
 
 
 def _has_its_transition(observed: Observed, classifier: Any) -> bool:

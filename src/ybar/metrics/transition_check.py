@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,9 +10,19 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from .. import decode, labels, transition
+from ..transition.checking import check_for_labels
 from ..utils import checks
-from ..utils.typing import FloatArray, IntArray
-from .losses import Losses, mean_and_error, scel_losses, ure_losses
+from ..utils.encoding import check_classes, check_indices
+from ..utils.typing import FloatArray
+from .losses import (
+    Losses,
+    Size,
+    counted,
+    effective_size,
+    mean_and_error,
+    scel_losses,
+    ure_losses,
+)
 
 _LEVEL = 0.01
 
@@ -20,7 +31,7 @@ class TransitionTest(NamedTuple):
     """One consequence of T, held against the labels."""
 
     name: str
-    """"label shares", "floor", "free q" or "error rate"."""
+    """"label shares", "floor", "free q", "error rate" or "predicted classes"."""
     p_value: float
     """Probability of labels that contradict T at least as much, if T is right."""
     observed: float
@@ -83,7 +94,9 @@ def check_transition(
     - **floor**: no q has an expected SCEL below the least entropy of a row of T;
     - **free q**: the best q is a mixture of rows of T, so that a q which was learned without T is
       not better than its projection ``p T``, with ``p = decode.class_probabilities(q, T)``;
-    - **error rate**: the error rate of any prediction, which URE estimates, is between 0 and 1.
+    - **error rate**: the error rate of any prediction, which URE estimates, is between 0 and 1;
+    - **predicted classes**: among the rows with one prediction, the shares of the labels are a
+      mixture of rows of T.
 
     A matrix that passes is not proven: labels can agree with a wrong T.
 
@@ -97,7 +110,7 @@ def check_transition(
         Complementary probabilities of a model that does not know T, such as
         ``CPEClassifier(...).predict_complementary_proba``. Needed for "floor" and "free q".
     y_pred : array-like of shape (N,), optional
-        Predicted class indices. Needed for "error rate".
+        Predicted class indices. Needed for "error rate" and "predicted classes".
     classes : array-like of shape (K,), optional
         Names of the classes, for the reasons.
     sample_weight : array-like of shape (N,), optional
@@ -113,9 +126,10 @@ def check_transition(
     Notes
     -----
     "label shares" is an exact binomial test for one label per row without weights, else a t-test
-    with errors over rows; all 2K borders are tested, and its p-value is corrected for that.
-    The other tests are one-sided t-tests with the standard error over rows. A probability of
-    exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+    with errors over rows, and with Satterthwaite's degrees of freedom if weights are unequal. All
+    2K borders are tested, and its p-value is corrected for that. "predicted classes" is a
+    likelihood-ratio test. The others are one-sided t-tests with the standard error over rows; a
+    probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
 
     Examples
     --------
@@ -129,18 +143,19 @@ def check_transition(
     the labels refute T (p = 9.7e-248):
     100.0% of the labels are 'a'; T allows at most 24.0%, whatever the classes of the rows
     """
-    array = transition.check(T)
     level = checks.number(level, "level", "a number from 0 to 1", 0, 1)
-    names = np.arange(len(array)) if classes is None else np.asarray(classes)
-    if len(names) != len(array):
-        raise ValueError(
-            f"classes must name each of the {len(array)} classes of T; got {len(names)} names"
-        )
+    if classes is None:
+        array = check_for_labels(T, y_comp)
+        names = np.arange(len(array))
+    else:
+        names = check_classes(classes)
+        array = transition.check(T, classes=names)
     tests = [_label_shares(y_comp, array, names.tolist(), sample_weight)]
     if q is not None:
         tests += _of_probabilities(y_comp, array, q, sample_weight)
     if y_pred is not None:
         tests += _error_rate(y_comp, array, y_pred, sample_weight)
+        tests.append(_predicted_classes(y_comp, array, y_pred, names.tolist(), sample_weight))
     return TransitionCheck(tuple(tests), level)
 
 
@@ -149,20 +164,21 @@ def _label_shares(
 ) -> TransitionTest:
     """Test the share of each label against the least and the largest entry of its column."""
     rows, k = labels.pairs(y_comp, len(T))
-    n_rows = len(np.asarray(y_comp))
-    weights = None if sample_weight is None else checks.weights(sample_weight, n_rows)
+    n = len(np.asarray(y_comp))
     low, high = T.min(axis=0), T.max(axis=0)
-    single = weights is None and np.ndim(y_comp) == 1
-    if single:
+    if sample_weight is None and np.ndim(y_comp) == 1:
         count = np.bincount(k, minlength=len(T))
         share = count / len(k)
         above = stats.binom.sf(count - 1, len(k), high)
         below = stats.binom.cdf(count, len(k), low)
     else:
-        share, error = _shares_with_errors(rows, k, n_rows, len(T), weights)
-        n_labelled = len(np.unique(rows))
-        above = _upper_tail(share - high, error, n_labelled, 1.0)
-        below = _upper_tail(low - share, error, n_labelled, 1.0)
+        used = counted(rows, n, sample_weight)
+        is_label = [Losses((k[used] == y).astype(np.float64), rows[used], n) for y in range(len(T))]
+        size = effective_size(is_label[0], sample_weight)
+        pairs = [mean_and_error(*losses, sample_weight) for losses in is_label]
+        share, error = np.array(pairs).T
+        above = _upper_tail(share - high, error, size, 1.0)
+        below = _upper_tail(low - share, error, size, 1.0)
     p_values = np.minimum(above, below)
     at = int(np.argmin(p_values))
     is_above = above[at] <= below[at]
@@ -175,54 +191,43 @@ def _label_shares(
     return TransitionTest("label shares", p_value, float(share[at]), border, reason)
 
 
-def _shares_with_errors(
-    rows: IntArray, k: IntArray, n_rows: int, n_classes: int, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the share of each label among all labels, and its standard error over rows."""
-    pairs = [
-        mean_and_error((k == label).astype(np.float64), rows, n_rows, weights)
-        for label in range(n_classes)
-    ]
-    share, error = np.array(pairs).T
-    return share, error
-
-
-def _upper_tail(difference: ArrayLike, error: ArrayLike, n_rows: int, largest: float) -> FloatArray:
+def _upper_tail(difference: ArrayLike, error: ArrayLike, size: Size, largest: float) -> FloatArray:
     """Return the one-sided p-value of a difference above 0 (Student's t).
 
-    The error is that of `n_rows` rows and one more that differs by `largest`, the range of a row's
+    The error is that of the rows and one more that differs by `largest`, the range of a row's
     values. Otherwise rows without a rare event, such as a label of probability 0.0001, would have
     an error of almost 0 and refute every T that allows the event.
     """
-    if n_rows < 2:
+    if math.isnan(size.df):
         return np.ones(np.shape(difference))
-    inflated = np.hypot(np.nan_to_num(np.asarray(error, np.float64), nan=np.inf), largest / n_rows)
+    one_more = largest / size.effective
+    inflated = np.hypot(np.nan_to_num(np.asarray(error, np.float64), nan=np.inf), one_more)
     t = np.asarray(difference) / inflated
-    return np.asarray(special.stdtr(n_rows - 1, -t))
+    return np.asarray(special.stdtr(size.df, -t))
 
 
 def _of_probabilities(
     y_comp: ArrayLike, T: FloatArray, q: ArrayLike, sample_weight: ArrayLike | None
 ) -> list[TransitionTest]:
     """Test SCEL of q against the least entropy of a row of T, and against SCEL of p T."""
-    free = scel_losses(y_comp, q, None)
+    free = scel_losses(y_comp, q, None, sample_weight)
     scel, error = mean_and_error(*free, sample_weight)
-    n_labelled = len(np.unique(free.rows))
+    size = effective_size(free, sample_weight)
     largest = float(np.log(len(free.rows) + 1))  # the loss of a probability of 0
     floor = float(special.entr(T).sum(axis=1).min())
     too_low = TransitionTest(
         "floor",
-        float(_upper_tail(floor - scel, error, n_labelled, largest)),
+        float(_upper_tail(floor - scel, error, size, largest)),
         scel,
         floor,
         f"SCEL of a model that does not know T is {scel:.4f}; T allows no model below {floor:.4f}",
     )
-    projected = scel_losses(y_comp, decode.class_probabilities(q, T) @ T, None)
+    projected = scel_losses(y_comp, decode.class_probabilities(q, T) @ T, None, sample_weight)
     paired = Losses(projected.values - free.values, free.rows, free.n)
     loss, loss_error = mean_and_error(*paired, sample_weight)
     worse = TransitionTest(
         "free q",
-        float(_upper_tail(loss, loss_error, n_labelled, largest)),
+        float(_upper_tail(loss, loss_error, size, largest)),
         scel,
         scel + loss,
         f"SCEL of a model that does not know T is {scel:.4f}; made to agree with T it is "
@@ -237,15 +242,54 @@ def _error_rate(
     """Test URE against 0 and 1; a singular T has no URE."""
     if transition.is_singular(T):
         return []
-    (losses,) = ure_losses(y_comp, T, stacklevel=3, y_pred=y_pred)
+    (losses,) = ure_losses(y_comp, T, sample_weight, stacklevel=3, y_pred=y_pred)
     rate, error = mean_and_error(*losses, sample_weight)
-    n_labelled = len(np.unique(losses.rows))
+    size = effective_size(losses, sample_weight)
     border = 0.0 if rate < 0.5 else 1.0
     largest = float(np.ptp(np.linalg.inv(T)))
-    tail = _upper_tail(abs(rate - 0.5) - 0.5, error, n_labelled, largest)
+    tail = _upper_tail(abs(rate - 0.5) - 0.5, error, size, largest)
     p_value = min(1.0, 2 * float(tail))
     reason = (
         f"the error rate would be {100 * rate:.1f}% ± {100 * error:.1f}% under T; it cannot be "
         f"{'below 0' if border == 0 else 'above 100'}%"
     )
     return [TransitionTest("error rate", p_value, rate, border, reason)]
+
+
+def _predicted_classes(
+    y_comp: ArrayLike,
+    T: FloatArray,
+    y_pred: ArrayLike,
+    names: list[Any],
+    sample_weight: ArrayLike | None,
+) -> TransitionTest:
+    """Test the label shares within each predicted class against the mixtures of rows of T.
+
+    A likelihood ratio, with as many degrees of freedom as the shares have: more than the mixtures
+    leave, so that the p-value is too large rather than too small. The labels of a row count as one.
+    """
+    rows, k = labels.pairs(y_comp, len(T))
+    predicted = check_indices(y_pred, len(T), "y_pred")
+    n = len(predicted)
+    checks.same_length("y_comp", len(np.asarray(y_comp)), "y_pred", n)
+    weights = np.ones(n) if sample_weight is None else checks.check_weights(sample_weight, n)
+    of_row = np.where(np.bincount(rows, minlength=n) > 0, weights, 0.0)
+    of_label = (weights / np.maximum(np.bincount(rows, minlength=n), 1))[rows]
+    groups = np.flatnonzero(np.bincount(predicted, weights=of_row, minlength=len(T)) > 0)
+    sums = np.zeros(T.shape)
+    np.add.at(sums, (predicted[rows], k), of_label)
+    totals = sums[groups].sum(axis=1)
+    effective = totals**2 / np.bincount(predicted, weights=of_row**2, minlength=len(T))[groups]
+    shares = sums[groups] / totals[:, None]
+    mixtures = decode.class_probabilities(shares, T) @ T
+    ratios = 2 * effective * special.rel_entr(shares, mixtures).sum(axis=1)
+    p_value = float(stats.chi2.sf(ratios.sum(), len(groups) * (len(T) - 1)))
+    worst = int(np.argmax(ratios))
+    at = int(np.argmax(np.abs(shares[worst] - mixtures[worst])))
+    share, allowed = float(shares[worst, at]), float(mixtures[worst, at])
+    reason = (
+        f"of the labels of rows predicted as {checks.shown(names[groups[worst]])}, "
+        f"{100 * share:.1f}% are {checks.shown(names[at])}; the mix of classes that explains these "
+        f"labels best under T has {100 * allowed:.1f}%"
+    )
+    return TransitionTest("predicted classes", p_value, share, allowed, reason)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Literal, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils import checks
 from ..utils.typing import FloatArray
-from .losses import mean_and_error, scel_losses, ure_losses
+from .losses import Losses, effective_size, mean_and_error, scel_losses, ure_losses
 from .transition_profile import UNIDENTIFIED, TransitionProfile
+
+# Of rows with unequal weights, effectively: see results/coverage_weights.md.
+_FEWEST_ROWS = 50
+_EQUAL = 0.9  # rows whose weights leave this share of them count as equal
 
 
 @overload
@@ -63,7 +69,8 @@ def scel(
         other probabilities stay as they are, however small.
     return_std_error : bool
         Also return the standard error of the mean. It is computed over rows, which are
-        independent even if the labels of one row are not.
+        independent even if the labels of one row are not. It is NaN, with a warning, if weights w
+        leave fewer than 50 effective rows, (Σw)²/Σw², unless these are 90% of the rows.
 
     Returns
     -------
@@ -78,8 +85,8 @@ def scel(
     0.6931
     """
     zero_as = checks.number(zero_as, "zero_as", "a probability, from 0 to 1", 0, 1)
-    losses = scel_losses(y_comp, q, zero_as)
-    mean, std_error = mean_and_error(*losses, sample_weight)
+    losses = scel_losses(y_comp, q, zero_as, sample_weight)
+    mean, std_error = _mean_and_error(losses, sample_weight, warn=return_std_error)
     return (mean, std_error) if return_std_error else mean
 
 
@@ -136,7 +143,8 @@ def ure_zero_one(
         ``transition_profile_`` of a network. The standard error then contains the error of T. It is
         NaN, with a warning, if the labels that T was estimated on may be independent of the class.
     return_std_error : bool
-        Also return the standard error: a 95% interval of the error rate is ± 1.96 of it.
+        Also return the standard error, as `scel` does: a 95% interval of the error rate is ± 1.96
+        of it.
 
     Returns
     -------
@@ -150,11 +158,11 @@ def ure_zero_one(
     >>> round(metrics.ure_zero_one([0, 1, 2, 0], [0, 2, 1, 1], transition.uniform(3)), 4)
     0.5
     """
-    (losses,) = ure_losses(y_comp, T, stacklevel=3, y_pred=y_pred)
-    mean, std_error = mean_and_error(*losses, sample_weight)
+    (losses,) = ure_losses(y_comp, T, sample_weight, stacklevel=3, y_pred=y_pred)
+    mean, std_error = _mean_and_error(losses, sample_weight, warn=return_std_error)
     if not return_std_error:
         return mean
-    if profile is not None:
+    if profile is not None and math.isfinite(std_error):
         std_error = _std_error_of_profile(mean, y_comp, y_pred, profile, sample_weight)
     return mean, std_error
 
@@ -170,10 +178,30 @@ def _std_error_of_profile(
         warnings.warn(UNIDENTIFIED, UserWarning, stacklevel=3)
 
     def estimate(T: FloatArray) -> tuple[float, float]:
-        (losses,) = ure_losses(y_comp, T, stacklevel=1, y_pred=y_pred)
+        (losses,) = ure_losses(y_comp, T, sample_weight, stacklevel=1, y_pred=y_pred)
         mean, std_error = mean_and_error(*losses, sample_weight)
         return mean, std_error**2
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the caller has been warned of a singular T
         return float(profile.std_error(value, estimate))
+
+
+def _mean_and_error(
+    losses: Losses, sample_weight: ArrayLike | None, *, warn: bool
+) -> tuple[float, float]:
+    """Return the mean and its error; NaN, with a warning, where the weights leave too few rows."""
+    mean, std_error = mean_and_error(*losses, sample_weight)
+    if not warn or sample_weight is None:
+        return mean, std_error
+    n_rows = len(np.unique(losses.rows))
+    effective = effective_size(losses, sample_weight).effective
+    if effective >= min(_FEWEST_ROWS, _EQUAL * n_rows):
+        return mean, std_error
+    warnings.warn(
+        f"sample_weight varies so much that {n_rows:,} rows count as {effective:.1f}: too few for "
+        "a standard error, which is NaN. Use weights that vary less, or metrics.compare, which "
+        "adapts to them",
+        stacklevel=3,
+    )
+    return mean, math.nan

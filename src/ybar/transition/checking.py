@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
 
-# Rows of a T read from a file with a few decimals still count as summing to one.
-_ROW_SUM_TOLERANCE = 1e-4
+_HALF_UNIT = 0.0005  # of three decimals: each of the K entries of a row can miss by this much
+_LARGEST_MISS = 0.1  # for many classes, K half units say nothing
+_SAID = 1e-6  # rows that miss 1 by more are normalised with a warning; float32 stays below
 _ROUNDING = 1e-12
 
 
-def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> FloatArray:
+def check(
+    T: ArrayLike,
+    n_classes: int | None = None,
+    *,
+    name: str = "T",
+    classes: AnyArray | None = None,
+) -> FloatArray:
     """Return T as a new float64 array, or raise `ValueError` if it is no transition matrix.
 
     Parameters
@@ -24,11 +34,16 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
         The K that T must have.
     name : str
         What the caller's argument is called, for the error.
+    classes : ndarray of shape (K,), optional
+        The classes in the order of the rows. A data frame that names others, or these in another
+        order, is refused.
 
     Returns
     -------
     ndarray of shape (K, K)
-        If a row misses 1 by more than rounding (and at most 1e-4), rows are divided by their sum.
+        If a row misses 1 by more than rounding, rows are divided by their sum, with a warning from
+        1e-6 on. Entries that were rounded to three decimals or more are accepted: a row may miss 1
+        by K times 0.0005, and by 0.1 at most.
 
     Examples
     --------
@@ -37,6 +52,8 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
     array([[0., 1.],
            [1., 0.]])
     """
+    if classes is not None:
+        n_classes = len(classes)
     if isinstance(T, str):
         if n_classes is None:
             raise ValueError(
@@ -51,18 +68,45 @@ def check(T: ArrayLike, n_classes: int | None = None, *, name: str = "T") -> Flo
         return uniform(n_classes)
     rule = f"{name} must be {'a' if n_classes is None else repr('uniform') + ' or a'} K×K array"
     array = checks.array_of_numbers(T, f"{rule} of numbers").astype(np.float64)
-    checks.same_names(T, name)
+    checks.check_same_names(T, name)
     check_shape(array, n_classes, name)
     _check_entries(array, name)
+    if classes is not None:
+        checks.check_names(T, classes, name)
+    return _normalised(array, name)
+
+
+def check_for_labels(T: ArrayLike, labels: Any, *, name: str = "T") -> FloatArray:
+    """Return T as an array whose order is that of labels or probabilities.
+
+    `labels` are evidence, a data frame that names its columns, or anything without names: class
+    indices, and columns in their order. A data frame T must name the same classes in this order.
+    """
+    array = check(T, name=name)
+    known = getattr(labels, "classes", None)
+    names = checks.frame_names(labels, "columns") if known is None else known
+    checks.check_names(T, np.asarray(range(len(array)) if names is None else names), name)
+    return array
+
+
+def _normalised(array: FloatArray, name: str) -> FloatArray:
+    """Return a matrix whose rows sum to 1 if they do so up to the rounding of their entries."""
     sums = array.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > _ROW_SUM_TOLERANCE:
+    miss = abs(sums[worst] - 1)
+    if miss > min(len(array) * _HALF_UNIT, _LARGEST_MISS) + _ROUNDING:
         raise ValueError(
             f"{name} must have rows that sum to 1; row {worst} sums to {sums[worst]:.6g}. "
             "Turn counts into a transition matrix with transition.from_counts"
         )
-    if abs(sums[worst] - 1) <= _ROUNDING:
+    if miss <= _ROUNDING:
         return array
+    if miss > _SAID:
+        warnings.warn(
+            f"{name} has rows that sum to 1 only up to rounding; row {worst} sums to "
+            f"{sums[worst]:.6g}. Each row was divided by its sum. Pass all decimals to avoid this",
+            stacklevel=3,
+        )
     return np.asarray(array / sums[:, None])
 
 

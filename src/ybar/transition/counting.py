@@ -17,14 +17,15 @@ from .checking import check_shape
 __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
 ANNOTATORS = ("clcifar10", "clcifar20")
-_JEFFREYS = 0.5
 _LEAST_SMOOTHING = 1e-6  # below this the quantiles of a Beta distribution are NaN
 
 
-def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
+def from_counts(
+    counts: ArrayLike, smoothing: float = 0.0, *, diagonal: bool | None = None
+) -> FloatArray:
     """Turn counts of (class, complementary label) into a transition matrix.
 
-    ``T[y, k] = (counts[y, k] + smoothing) / (Σ_j counts[y, j] + K·smoothing)``: the mean of the
+    ``T[y, k] = (counts[y, k] + smoothing) / Σ_j (counts[y, j] + smoothing)``: the mean of the
     posterior under a symmetric Dirichlet prior with `smoothing` pseudo-counts in each cell.
 
     Parameters
@@ -33,6 +34,9 @@ def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
         ``counts[y, k]`` is how often an example of class y was said not to be k.
     smoothing : float
         Pseudo-counts for each cell. 0 keeps zeros, and a row without any count is an error.
+    diagonal : bool, optional
+        Whether wrong labels are possible, so that the cells of the diagonal are smoothed too. By
+        default only if the diagonal has a count: if all of it is 0, labels are never wrong.
 
     Returns
     -------
@@ -45,10 +49,21 @@ def from_counts(counts: ArrayLike, smoothing: float = 0.0) -> FloatArray:
     array([[0. , 0.8, 0.2],
            [0.5, 0. , 0.5],
            [0.3, 0.7, 0. ]])
+    >>> transition.from_counts([[0, 8, 0], [5, 0, 5], [3, 7, 0]], smoothing=1)[0]
+    array([0. , 0.9, 0.1])
     """
     array = check_counts(counts, "counts")
     smoothing = checks.number(smoothing, "smoothing", "a finite number of at least 0", 0)
-    array += smoothing
+    wrong = np.diag(array)
+    if diagonal is None:
+        diagonal = bool(wrong.any())
+    checks.boolean(diagonal, "diagonal")
+    if not diagonal and wrong.any():
+        raise ValueError(
+            "diagonal must be True, or be left out, if counts has wrong labels on its diagonal; "
+            f"got {wrong.max():g} in row {int(wrong.argmax())}. Set them to 0 to ignore them"
+        )
+    array += smoothing * np.where(np.eye(len(array), dtype=bool), diagonal, True)
     sums = array.sum(axis=1, keepdims=True)
     if (sums == 0).any():
         raise ValueError(
@@ -77,8 +92,9 @@ def estimate(
         All classes, in the order of the rows of T. By default the sorted values of `y_true` and
         `y_comp` together; for several labels per row as in `ybar.labels.encode`.
     smoothing : float, optional
-        Pseudo-counts for each cell. By default 1/K: the prior of a row is worth one label, and
-        classes without any row cause a warning.
+        Pseudo-counts for each cell, those of the diagonal included: labels that were never wrong in
+        a few rows may be wrong in others. By default 1/K: the prior of a row is worth one label,
+        and classes without any row cause a warning.
 
     Returns
     -------
@@ -102,7 +118,7 @@ def estimate(
                 "Collect both labels for a few rows of each class, or pass smoothing=",
                 stacklevel=2,
             )
-    return from_counts(counts, smoothing)
+    return from_counts(counts, smoothing, diagonal=True)
 
 
 def credible_intervals(
@@ -113,21 +129,24 @@ def credible_intervals(
     smoothing: float | None = None,
     level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return a credible interval for each entry of T, from rows with both labels.
+    """Return an interval for each entry of T, from rows with both labels.
 
-    The posterior of an entry is Beta(a[k], Σa - a[k]), where a is the row of counts plus
-    `smoothing`. Each interval has equal tails and holds for one entry at a time. It begins at 0 if
-    the entry has no count, and ends at 1 if the entry has all counts of its row. The default prior
-    is wider than that of `estimate`, under which entries without a count would be nearly 0.
+    By default these are Clopper and Pearson's intervals: whatever T is, each holds its entry with
+    a probability of at least `level`. With `smoothing` they are credible intervals: the posterior
+    of an entry is Beta(a[k], Σa - a[k]), where a is the row of counts plus `smoothing`. Those are
+    narrower; they hold with probability `level` on average over T drawn from that prior.
+
+    Each interval has equal tails and holds for one entry at a time. It begins at 0 if the entry has
+    no count, and ends at 1 if the entry has all counts of its row.
 
     Parameters
     ----------
     y_true, y_comp, classes
         As in `estimate`.
     smoothing : float, optional
-        Pseudo-counts for each cell, at least 1e-6; by default 0.5 (Jeffreys' prior).
+        Pseudo-counts for each cell, at least 1e-6; by default no prior is assumed.
     level : float
-        Posterior probability that an entry lies in its interval, between 0 and 1.
+        Probability that an entry lies in its interval, between 0 and 1.
 
     Returns
     -------
@@ -138,29 +157,28 @@ def credible_intervals(
     >>> from ybar import transition
     >>> low, high = transition.credible_intervals(["a"] * 9 + ["b"] * 4, ["b"] * 9 + ["a"] * 4)
     >>> low.round(2), high.round(2)
-    (array([[0.  , 0.76],
-           [0.56, 0.  ]]), array([[0.24, 1.  ],
-           [1.  , 0.44]]))
+    (array([[0.  , 0.66],
+           [0.4 , 0.  ]]), array([[0.34, 1.  ],
+           [1.  , 0.6 ]]))
     """
     level = checks.number(level, "level", "a number above 0 and below 1", 0, 1)
     if level in (0, 1):
         raise ValueError(f"level must be a number above 0 and below 1; got {level:g}")
     counts = _count(y_true, y_comp, classes)
-    if smoothing is None:
-        smoothing = _JEFFREYS
-    smoothing = checks.number(smoothing, "smoothing", "a finite number above 0", 0)
-    if smoothing < _LEAST_SMOOTHING:
-        raise ValueError(
-            f"smoothing must be at least {_LEAST_SMOOTHING:g}, or an entry without a count would "
-            f"be certain; got {smoothing:g}. Leave it out for {_JEFFREYS:g}"
-        )
-    a = counts + smoothing
-    rest = a.sum(axis=1, keepdims=True) - a
+    others = counts.sum(axis=1, keepdims=True) - counts
+    prior_below, prior_above = (0.0, 1.0), (1.0, 0.0)  # of the entry, of the rest of its row
+    if smoothing is not None:
+        smoothing = checks.number(smoothing, "smoothing", "a finite number above 0", 0)
+        if smoothing < _LEAST_SMOOTHING:
+            raise ValueError(
+                f"smoothing must be at least {_LEAST_SMOOTHING:g}, or an entry without a count "
+                f"would be certain; got {smoothing:g}. Leave it out to assume no prior"
+            )
+        prior_below = prior_above = smoothing, (len(counts) - 1) * smoothing
     tail = (1 - level) / 2
-    low, high = (np.asarray(special.betaincinv(a, rest, end)) for end in (tail, 1 - tail))
-    low[counts == 0] = 0
-    high[counts == counts.sum(axis=1, keepdims=True)] = 1
-    return low, high
+    low = special.betaincinv(counts + prior_below[0], others + prior_below[1], tail)
+    high = special.betaincinv(counts + prior_above[0], others + prior_above[1], 1 - tail)
+    return np.where(counts == 0, 0.0, low), np.where(others == 0, 1.0, high)
 
 
 def annotators(name: str) -> FloatArray:
@@ -231,7 +249,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
 
 def check_counts(values: ArrayLike, name: str) -> FloatArray:
     """Return counts as a new float64 array, K×K and without negative entries."""
-    checks.same_names(values, name)
+    checks.check_same_names(values, name)
     array = checks.array_of_numbers(values, f"{name} must be a K×K array of numbers").astype(
         np.float64
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..utils.checks import frame_names
 from ..utils.distances import pairwise
 from ..utils.typing import Distance, FloatArray
 from .building import with_uniform_noise
@@ -46,7 +47,9 @@ def epsilon(T_true: ArrayLike, T: ArrayLike) -> float:
     0.1
     """
     true = check(T_true, name="T_true")
-    return float(np.abs(true - check(T, len(true))).sum(axis=1).max())
+    names = frame_names(T_true, "index")
+    used = check(T, len(true), classes=None if names is None else np.asarray(names))
+    return float(np.abs(true - used).sum(axis=1).max())
 
 
 def condition_number(T: ArrayLike) -> float:

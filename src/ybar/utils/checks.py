@@ -33,7 +33,7 @@ def frame_names(values: Any, axis: str) -> list[Any] | None:
     return None if listed == list(range(len(listed))) else listed
 
 
-def named_as(
+def check_names(
     values: Any, classes: AnyArray, name: str, axes: Sequence[str] = ("index", "columns")
 ) -> None:
     """Raise `ValueError` if a data frame names other things than the classes, in their order."""
@@ -45,12 +45,12 @@ def named_as(
         if names is not None and names != expected:
             raise ValueError(
                 f"{name} must have its {axis} named and ordered as classes, "
-                f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, pass classes= in its "
-                "order, or pass an array without names"
+                f"{shown(classes.tolist())}; got {shown(names)}. Reorder it, or pass an array "
+                "without names in the order of the classes"
             )
 
 
-def same_names(values: Any, name: str) -> None:
+def check_same_names(values: Any, name: str) -> None:
     """Raise `ValueError` if the rows and the columns of a data frame have different names."""
     index, columns = frame_names(values, "index"), frame_names(values, "columns")
     if index is not None and columns is not None and index != columns:
@@ -222,7 +222,7 @@ def is_missing(value: Any) -> bool:
     return value is None or str(value) in ("<NA>", "NaT")  # without importing pandas
 
 
-def mask(array: AnyArray, n_classes: int, name: str) -> None:
+def check_mask(array: AnyArray, n_classes: int, name: str) -> None:
     """Raise `ValueError` if a boolean array is not (N, K), all False, or True in a whole row."""
     if array.shape[1] != n_classes or n_classes < 2:
         raise ValueError(
@@ -242,7 +242,7 @@ def mask(array: AnyArray, n_classes: int, name: str) -> None:
         )
 
 
-def weights(sample_weight: Any, n_rows: int) -> FloatArray:
+def check_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Return weights as float64, one per row, none negative, not all zero."""
     array = array_of_numbers(sample_weight, "sample_weight must be numbers, one for each row")
     if array.shape != (n_rows,):

@@ -72,8 +72,8 @@ def encode(
             names = check_classes(classes)
         else:
             names = np.arange(array.shape[1]) if columns is None else check_classes(columns)
-        checks.mask(array, len(names), name)
-        checks.named_as(y_comp, names, name, ["columns"])
+        checks.check_mask(array, len(names), name)
+        checks.check_names(y_comp, names, name, ["columns"])
         return array, names
     if array.ndim == 2 and array.shape[1] > 1:
         raise ValueError(
@@ -163,7 +163,7 @@ def check_codes(codes: ArrayLike, n_classes: int, *, name: str = "y_comp") -> An
     n_classes = checks.whole_number(n_classes, "n_classes", 2)
     array = checks.label_array(codes, f"{name} must hold class indices 0..{n_classes - 1}")
     if array.ndim == 2 and array.dtype == bool:
-        checks.mask(array, n_classes, name)
+        checks.check_mask(array, n_classes, name)
         return array
     return check_indices(codes, n_classes, name)
 
