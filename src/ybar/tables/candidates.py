@@ -217,21 +217,18 @@ def evaluate_all(
             yield CandidateResult(method, failed="no time left")
             continue
         until = deadline.share(end, len(methods) - i, nothing_fitted=not fitted)
-        result = CandidateResult(method)
+        tried, failed = [], CandidateResult(method)
         try:
             with deadline.ends_at(until if fitted else deadline.latest(end)):
                 for settings in SETTINGS.get(method, [{}]):
-                    tried = _fit_and_score(
-                        method, table, build, training, held_out, until, settings
+                    tried.append(
+                        _fit_and_score(method, table, build, training, held_out, until, settings)
                     )
-                    if tried.scel < result.scel or result.model is None:
-                        result = tried
         except _FAILURES as error:
-            if result.model is None:
-                result.failure, result.failed = error, _reason(error)
+            failed.failure, failed.failed = error, _reason(error)
         except TimeIsUpError:
-            if result.model is None:
-                result.failed = f"stopped after {time.monotonic() - started:.0f} s"
+            failed.failed = f"stopped after {time.monotonic() - started:.0f} s"
+        result = min(tried, key=lambda one: one.scel, default=failed)
         fitted = fitted or result.failed is None
         result.seconds = time.monotonic() - started
         yield result
