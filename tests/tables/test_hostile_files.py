@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -233,8 +234,10 @@ def test_a_hundred_thousand_classes_are_counted_in_seconds_and_refused_by_name(t
 
 def test_thousands_of_classes_are_explained_without_much_memory():
     T = transition.uniform(2_000)
+    names = [f"class {i}" for i in range(2_000)]
+    table = SimpleNamespace(T=T, y_comp=SimpleNamespace(classes=names))
     tracemalloc.start()
-    lines = fitting._explain_similar_rows(T, [f"class {i}" for i in range(2_000)])
+    lines = fitting._explain_similar_rows(table)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(lines) == 1

@@ -20,6 +20,8 @@ _MOST_NAMED = 5
 
 ESTIMATES = ("expected_accuracy", "expected_accuracy_std_error", "expected_accuracy_interval")
 
+_MEASURE = "What to do: measure the accuracy on a few true labels with ybar evaluate --true COLUMN."
+
 
 def check(
     mask: BoolArray,
@@ -157,13 +159,13 @@ def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
             "No accuracy can be estimated: the labels refute the transition matrix T "
             f"({source}; p = {result['p_value']:.2g}). The predicted classes depend on the same T.",
             *(f"Reason: {reason}." for reason in result["reasons"]),
-            _remedy(method),
+            f"{_MEASURE} {_remedy(method)}",
         ]
     if result["reasons"]:
         return [
             f"No accuracy can be estimated under this transition matrix T ({source}).",
             *(f"Reason: {reason}." for reason in result["reasons"]),
-            _remedy(method),
+            f"{_MEASURE} More labels narrow the interval. {_remedy(method)}",
         ]
     if not scores.get("informative", True):
         return [
@@ -177,13 +179,8 @@ def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
 
 
 def _remedy(method: str) -> str:
-    learn = (
-        ""
-        if method == "cpe-n"
-        else "or fit with --method cpe-n, which learns how many labels are wrong; "
-    )
+    learn = "" if method == "cpe-n" else " --method cpe-n learns how many labels are wrong."
     return (
-        "What to do: estimate T from a few rows with true labels (--transition estimate:COLUMN, "
-        f"or ybar transition estimate); {learn}or measure the accuracy on a few true labels with "
-        "ybar evaluate --true COLUMN."
+        "If T may be wrong, estimate it from a few rows with true labels (--transition "
+        f"estimate:COLUMN, or ybar transition estimate).{learn}"
     )

@@ -70,7 +70,9 @@ def loss_curves(
     if not methods:
         return None
     n_rows, n_columns = -(-len(panels) // 3), min(3, len(panels))
-    figure = _figure(3.4 * n_columns, 2.6 * n_rows + 0.9)
+    n_wide = n_columns + 2 if n_columns > 1 else 2
+    lines_of_legend = -(-(len(methods) + len(_LOSSES)) // n_wide)
+    figure = _figure(3.4 * n_columns, 2.6 * n_rows + 0.9 + 0.22 * max(0, lines_of_legend - 2))
     axes = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False).ravel()
     for ax in axes[len(panels) :]:
         ax.remove()
@@ -88,7 +90,6 @@ def loss_curves(
     looks += [{"color": "0.3", "ls": style, "label": label} for label, style in _LOSSES.values()]
     Line2D = require("matplotlib.lines", "report", _WHAT).Line2D
     handles = [Line2D([], [], markersize=5, **look) for look in looks]
-    n_wide = n_columns + 2 if n_columns > 1 else 2
     figure.legend(handles=handles, loc="outside lower center", ncols=n_wide, fontsize=9)
     figure.suptitle(f"Loss on {_label(dataset)}, {_label(base)}: mean ± deviation", fontsize=11)
     return figure
