@@ -24,7 +24,8 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt '.[all]' \
 	  hypothesis polars pytest pytest-randomly pytest-timeout pytest-xdist skorch xgboost-cpu
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 -W default \
-	  -m "not slow" --ignore tests/project --ignore tests/report tests
+	  -m "not slow" --ignore tests/project --ignore tests/report tests \
+	  --deselect tests/persistence/test_save_and_load.py::test_probabilities_are_the_same_to_the_bit_in_a_new_process
 
 # Hostile and damaged files, kills, failing disks: exits with 1 if one attack succeeds.
 torture: .venv/.package

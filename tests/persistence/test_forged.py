@@ -48,9 +48,11 @@ def saved(tmp_path):
             X, base = sparse.csr_matrix(X * (X > 0.5)), KNeighborsClassifier()
         else:
             base = BASES.get(name)
-        model = (
-            ybar.CPEBoostingClassifierCV([0.1], [5]) if name == "boosting" else None
-        ) or ybar.CPEClassifier(base)
+        ours = {
+            "boosting": ybar.CPEBoostingClassifierCV([0.1], [5]),
+            "neighbours": ybar.CPEKNeighborsClassifierCV(),
+        }
+        model = ours.get(name, ybar.CPEClassifier(base))
         ybar.save(model.fit(X, y), tmp_path / "m.ybar")
         return tmp_path / "m.ybar"
 
@@ -236,7 +238,7 @@ def test_no_function_is_called_while_loading(saved, monkeypatch, loader):
 
     path = saved("default")
     forge(path, change)
-    refused(path, "cannot be|cannot be read")
+    refused(path, "cannot be|not trusted")
     assert not called
 
 
@@ -308,6 +310,10 @@ INDICES = {
     "row": ("kd", in_array("KDTree", 1, replaced(10**9))),
     "leaf": ("kd", in_array("KDTree", 2, field("is_leaf", 0))),
     "class": ("kd", in_array("KNeighborsClassifier", "_y", replaced(10**9))),
+    "labels": (
+        "neighbours",
+        in_array("CPEKNeighborsClassifierCV", "_label_table", lambda a: a[:1]),
+    ),
     "support": ("svc", in_array("SVC", "_n_support", replaced(10**6))),
     "dual": ("svc", in_array("SVC", "_dual_coef_", lambda a: a[:, :1])),
 }

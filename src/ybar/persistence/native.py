@@ -268,6 +268,13 @@ def _check_neighbours(node: Node) -> None:
             raise ValueError(f"_y must have {rows} entries")
 
 
+def _check_labels(node: Node) -> None:
+    """Check the labels of the rows, which index a sparse matrix of patterns."""
+    state = node.attributes()
+    table = _array(state.get("_label_table"), "_label_table", 2, "b")
+    check_within(_array(state.get("_code"), "_code", 1, "iu"), 0, len(table), "_code")
+
+
 # libsvm
 
 
@@ -417,4 +424,5 @@ _BY_NAME: Mapping[str, Callable[[Node], Any]] = {
     "sklearn.svm._classes.NuSVC": _check_svm,
     "lightgbm.basic.Booster": _check_text_of("_handle", "handle"),
     "ybar.classifiers.boosting.CPEBoostingClassifierCV": _check_text_of("model_"),
+    "ybar.classifiers.neighbors.CPEKNeighborsClassifierCV": _check_labels,
 }

@@ -107,7 +107,8 @@ _FACTORIES = frozenset(
 ) | {"collections.OrderedDict"}
 _OPERATORS = frozenset(f"operator.{name}" for name in ("attrgetter", "itemgetter", "methodcaller"))
 _STATES = ("DictNode", "TupleNode")
-_LOSSES = ("sklearn._loss._loss.", "sklearn.linear_model._sgd_fast.")
+# "_loss" is what the compiled module is called in scikit-learn before 1.9.
+_LOSSES = ("sklearn._loss._loss.", "_loss.", "sklearn.linear_model._sgd_fast.")
 
 # What a node that names one of a few things may name.
 _NAMES: Mapping[str, Callable[[str], bool]] = {
