@@ -1,9 +1,9 @@
-# make demo | test | test-slow | bench | lint | docs | results | sweep
+# make demo | test | test-slow | test-oldest | torture | bench | lint | docs | results | sweep
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-slow bench lint docs results sweep clean
+.PHONY: demo test test-slow test-oldest torture bench lint docs results sweep clean
 
 demo: .venv/.package
 	$(BIN)/ybar demo --output demo
@@ -15,6 +15,27 @@ test: .venv/.package
 
 test-slow: .venv/.package
 	$(BIN)/python -m pytest -n 0 -m slow --timeout 3600 tests
+
+# The oldest versions that pyproject.toml allows, in an environment of their own. Their warnings do
+# not count, nor the two tests that count them: old versions warn about new ones of what they need.
+test-oldest:
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python studies/oldest.py > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt '.[all]' \
+	  hypothesis polars==1.0.0 pytest pytest-randomly pytest-timeout pytest-xdist skorch xgboost-cpu
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 -W default \
+	  -m "not slow" --ignore tests/project --ignore tests/report tests \
+	  --deselect tests/persistence/test_save_and_load.py::test_probabilities_are_the_same_to_the_bit_in_a_new_process \
+	  --deselect tests/displays/test_confusion.py::test_a_singular_matrix_is_warned_of_once_where_it_was_called
+
+# Hostile and damaged files, kills, failing disks: exits with 1 if one attack succeeds.
+torture: .venv/.package
+	$(BIN)/python tests/torture
+
+# The same versions as constraints.txt, with hashes; needs uv.
+requirements.lock: pyproject.toml constraints.txt
+	echo 'hatchling==1.33.0' | uv pip compile pyproject.toml - --all-extras -c constraints.txt \
+	  --generate-hashes --python-version 3.11.9 --no-header --no-annotate -o $@
 
 bench: .venv/.package
 	$(BIN)/python benchmarks/run.py
@@ -65,4 +86,4 @@ sweep: .venv/.package
 	touch $@
 
 clean:
-	rm -rf .venv build dist demo docs/_build
+	rm -rf .venv .venv-oldest build dist demo docs/_build

@@ -4,9 +4,12 @@ import json
 import subprocess
 import sys
 import threading
+import time
+from base64 import b64encode
 
 import numpy as np
 import pytest
+import requests
 
 from idx_files import FILES, IMAGES, KANA, LABELS, PUBLISHED, flipped, held, idx, write
 from ybar import datasets
@@ -91,12 +94,62 @@ def test_a_server_that_sends_too_much_is_stopped(serve, tmp_path):
 
 
 @pytest.mark.usefixtures("tiny")
+def test_a_server_that_drips_is_given_up(serve, tmp_path, monkeypatch):
+    monkeypatch.setattr(downloading, "PATIENCE", 0.5)
+    ended = threading.Event()
+
+    def answer(file, nth):
+        def drip():
+            while not ended.wait(0.05):
+                yield b"x"
+
+        return drip(), len(FILES[file]) + 10**6
+
+    server = serve(answer)
+    before = time.monotonic()
+    try:
+        with pytest.raises(ConnectionError, match=rf"{IMAGES}: it took more than .* YBAR_DATA"):
+            datasets.fetch("kmnist", mirror=server.url)
+        assert time.monotonic() - before < 10
+        assert held(tmp_path) == {}
+        assert server.asked == {IMAGES: 1}
+    finally:
+        ended.set()
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_password_of_a_mirror_is_sent_and_never_shown(
+    missing, serve, tmp_path, monkeypatch, capfd
+):
+    server = serve((lambda file, nth: None) if missing else (lambda file, nth: ([b"x"], 1)))
+    sent = []
+    original = requests.get
+
+    def get(url, **options):
+        sent.append(requests.Request("GET", url, auth=options["auth"]).prepare().headers)
+        return original(url, **options)
+
+    monkeypatch.setattr(requests, "get", get)
+    mirror = server.url.replace("http://", "http://me:p%40ss-secret@")
+    with pytest.raises((ConnectionError, ValueError), match=IMAGES) as caught:
+        datasets.fetch("kmnist", mirror=mirror)
+    error, shown = caught.value, "".join(capfd.readouterr())
+    while error is not None:
+        shown, error = shown + str(error), error.__cause__ or error.__context__
+    assert "secret" not in shown
+    assert sent[0]["Authorization"] == "Basic " + b64encode(b"me:p@ss-secret").decode()
+
+
+@pytest.mark.usefixtures("tiny")
 def test_no_more_than_the_published_size_is_ever_written(serve, tmp_path):
     size = PUBLISHED[IMAGES][0]
     server = serve(lambda file, nth: ([FILES[file] + b"more"], size + 4))
     output = tmp_path / "output"
     with pytest.raises(ValueError, match="oversized"):
-        downloading._capped_downloader(size)(f"{server.url}/{IMAGES}", str(output), None)
+        downloading._capped_downloader(size, time.monotonic() + 60)(
+            f"{server.url}/{IMAGES}", str(output), None
+        )
     assert output.stat().st_size <= size
 
 

@@ -46,7 +46,7 @@ def test_labels_of_images_must_name_images(images, labels, part):
 
 
 def test_an_image_with_too_many_pixels_is_named(images, monkeypatch):
-    monkeypatch.setattr(files, "_MOST_IMAGE_PIXELS", 15)
+    monkeypatch.setattr("ybar.datasets.images._MOST_PIXELS", 15)
     with pytest.raises(DataError, match=r"0\.png .* 15 "):
         files.read("photos")
 

@@ -1,7 +1,11 @@
 """Files are written whole or not at all; failures to read one name the file in one line."""
 
+import errno
 import os
 import stat
+import subprocess
+import sys
+import tempfile
 import threading
 
 import pytest
@@ -30,6 +34,77 @@ def test_a_file_is_replaced_only_when_the_new_one_is_complete(tmp_path):
     assert target.read_bytes() == b"before"
     write(target, b"af", b"ter")
     assert target.read_bytes() == b"after"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from ybar.utils.files import whole_file
+with whole_file(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_temporary_file_of_a_killed_process_goes_with_the_next_write(tmp_path):
+    target = tmp_path / "a.csv"
+    subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
+    (left,) = tmp_path.iterdir()
+    assert left.read_bytes() == b"half"
+    write(target, b"after")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_the_temporary_file_of_a_process_at_work_stays(tmp_path):
+    target = tmp_path / "a.csv"
+    with whole_file(target) as first:
+        first.write(b"first")
+        write(target, b"second")
+        assert target.read_bytes() == b"second"
+    assert target.read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_the_folder_is_synced_after_the_file_is_in_place(tmp_path, monkeypatch):
+    target, synced = tmp_path / "a.csv", []
+    original = os.fsync
+
+    def fsync(handle):
+        is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        synced.append((is_folder, target.exists()))
+        original(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write(target, b"rows")
+    assert synced == [(False, False), (True, True)]
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_failed_call_leaves_the_old_file_or_the_new_one_and_nothing_else(
+    number, code, tmp_path, monkeypatch
+):
+    target = tmp_path / "a.csv"
+    target.write_bytes(b"before")
+    calls = []
+
+    def failing(original):
+        def call(*args, **kwargs):
+            calls.append(original.__name__)
+            if len(calls) - 1 == number:
+                raise OSError(code, os.strerror(code))
+            return original(*args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(tempfile, "mkstemp", failing(tempfile.mkstemp))
+    for name in ("fsync", "chmod", "replace"):
+        monkeypatch.setattr(os, name, failing(getattr(os, name)))
+    with pytest.raises(OSError, match=os.strerror(code)):
+        write(target, b"after")
+    assert target.read_bytes() == (b"after" if number == 4 else b"before")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 

@@ -1,9 +1,12 @@
 """Download the published image sets into the cache."""
 
 import os
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ..utils.checks import shown
 from ..utils.extras import require
@@ -12,7 +15,9 @@ from .registry import REGISTRY, Published, cache_folder, difference
 
 RETRIES = 2
 TIMEOUT = (10, 30)  # seconds to connect, seconds between two packets
-CHUNK = 2**20
+PATIENCE = 60.0  # seconds that any file may take, and a second more for each
+SLOWEST = 20_000  # bytes
+CHUNK = 2**16
 
 
 def fetch(
@@ -48,14 +53,21 @@ def _download(path: Path, published: Published, mirror: str) -> None:
     """Download by way of pooch: temporary name, sha256, retries, atomic move."""
     pooch = require("pooch", "data", "datasets.fetch")
     requests = require("requests", "data", "datasets.fetch")
+    mirror, login = _without_login(mirror)
     registry = {path.name: f"sha256:{published.sha256}"}
     downloader = pooch.create(path.parent, mirror, registry=registry, retry_if_failed=RETRIES)
     url = downloader.get_url(path.name)
+    seconds = _seconds(published.size)
     remedy = f"pass mirror=, or put the four files into {path.parent.name}/ in a YBAR_DATA folder"
     try:
-        downloader.fetch(path.name, downloader=_capped_downloader(published.size))
+        download = _capped_downloader(published.size, time.monotonic() + seconds, login)
+        downloader.fetch(path.name, downloader=download)
     except requests.RequestException as error:
         raise ConnectionError(f"cannot download {url}: {first_line(error)}; {remedy}") from error
+    except TimeoutError as error:
+        raise ConnectionError(
+            f"cannot download {url}: it took more than {seconds:.0f} seconds; {remedy}"
+        ) from error
     except ValueError as error:
         raise ValueError(
             f"{url} is not the published file: {first_line(error)}; {remedy}"
@@ -66,28 +78,69 @@ def _download(path: Path, published: Published, mirror: str) -> None:
         ) from error
 
 
-def _capped_downloader(size: int) -> Callable[[str, str, object], None]:
-    """Return a pooch downloader that stops before it writes more than `size` bytes."""
+def _without_login(mirror: str) -> tuple[str, tuple[str, str] | None]:
+    """Return a URL without user name and password, so that no message shows them, and the two."""
+    parts = urlsplit(mirror)
+    if parts.username is None:
+        return mirror, None
+    login = unquote(parts.username), unquote(parts.password or "")
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])), login
+
+
+def _seconds(size: int) -> float:
+    """Return the time that a file may take, tries included."""
+    return PATIENCE + size / SLOWEST
+
+
+def _capped_downloader(
+    size: int, deadline: float, login: tuple[str, str] | None = None
+) -> Callable[[str, str, object], None]:
+    """Return a pooch downloader that stops at the deadline and after `size` bytes."""
     requests = require("requests", "data", "datasets.fetch")
     urllib3 = require("urllib3", "data", "datasets.fetch")
 
-    def download(url: str, output_file: str, _pooch: object) -> None:
+    def download(url: str, output_file: str) -> None:
         with (
-            requests.get(url, stream=True, timeout=TIMEOUT) as response,
+            requests.get(url, stream=True, timeout=TIMEOUT, auth=login) as response,
             open(output_file, "wb") as file,
         ):
             response.raise_for_status()
             try:
-                _copy(response, file, size)
+                _copy(response, file, size, deadline)
             except urllib3.exceptions.HTTPError as error:
                 raise requests.ConnectionError(f"{file.tell()} of {size} bytes, {error}") from error
 
-    return download
+    return lambda url, output_file, _pooch: _until(deadline, lambda: download(url, output_file))
 
 
-def _copy(response: Any, file: IO[bytes], size: int) -> None:
+def _until(deadline: float, work: Callable[[], None]) -> None:
+    """Run a function in a thread, and raise `TimeoutError` if it has not ended at the deadline.
+
+    The time-out of a connection is not enough: a server that sends a byte now and then, even
+    within a header, never reaches it.
+    """
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(max(deadline - time.monotonic(), 0))
+    if thread.is_alive():
+        raise TimeoutError
+    if failures:
+        raise failures[0]
+
+
+def _copy(response: Any, file: IO[bytes], size: int, deadline: float) -> None:
     # Not iter_content: it would unzip what a server labels as gzip-encoded.
     for chunk in response.raw.stream(CHUNK, decode_content=False):
         if file.tell() + len(chunk) > size:
             raise ValueError(f"it is oversized: more than {size} bytes came")
+        if time.monotonic() > deadline:
+            raise TimeoutError
         file.write(chunk)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..datasets.images import read_grey
 from ..datasets.reading import read_npz_arrays, read_parquet
 from ..utils.errors import InputError, input_errors
 from ..utils.extras import require
@@ -29,7 +30,6 @@ DELIMITED = (".csv", ".tsv", ".txt")
 ROWS_AT_ONCE = 100_000
 IMAGE_SIZE = 28
 
-_MOST_IMAGE_PIXELS = 50_000_000
 _SNIFFED = 4 * 2**20
 _MOST_COLUMNS = 200_000
 _BYTES_PER_CHARACTER = 4  # of memory, while a table of text is read
@@ -319,16 +319,12 @@ def _read_npz(path: Path, limit: int) -> Any:
 
 def _read_images(folder: Path, size: int, limit: int) -> Any:
     pandas = require("pandas", "data", "reading a table")
-    image = require("PIL.Image", "data", "reading images")
     files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in IMAGES and p.is_file())
     if not files:
         raise DataError(f"{folder} must contain images ({', '.join(IMAGES)}); it has no images")
     pixels = np.empty((len(files), size * size), np.uint8)
     for i, file in enumerate(files):
-        with reading(str(file), DataError), image.open(file) as opened:
-            if opened.width * opened.height > _MOST_IMAGE_PIXELS:
-                raise DataError(f"{file} must have at most {_MOST_IMAGE_PIXELS:,} pixels")
-            pixels[i] = np.asarray(opened.convert("L").resize((size, size))).ravel()
+        pixels[i] = read_grey(file, size, DataError).ravel()
     frame = pandas.DataFrame(pixels, columns=[f"pixel{i}" for i in range(size * size)])
     frame.insert(0, "file", [_as_text(file.relative_to(folder).as_posix()) for file in files])
     frame.insert(1, "folder", [_as_text(file.parent.name) for file in files])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,13 @@ from pathlib import Path
 from typing import IO
 
 from .checks import shown
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: temporary files of killed processes stay
+    fcntl = None  # type: ignore[assignment]
+
+_TEMPORARY = ".ybar-tmp"
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
@@ -82,7 +90,8 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
         with target.open("wb") as file:
             yield file
         return
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, temporary = _temporary(target)
+    lock = os.dup(handle) if fcntl else None  # holds the lock until the file is in place
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -90,9 +99,53 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
+        _sync_folder(target.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _temporary(target: Path) -> tuple[int, str]:
+    """Create a locked temporary file beside the target, after deleting those of killed processes.
+
+    The system releases a lock when its process ends. Several processes may write one target.
+    """
+    prefix = f".{target.name}."
+    for name in os.listdir(target.parent):
+        if name.startswith(prefix) and name.endswith(_TEMPORARY):
+            _delete_if_unlocked(target.parent / name)
+    while True:
+        handle, temporary = tempfile.mkstemp(_TEMPORARY, prefix, target.parent)
+        if fcntl:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, temporary
+        os.close(handle)  # another process took the file for a dead one before it was locked
+
+
+def _delete_if_unlocked(path: Path) -> None:
+    if fcntl:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write a folder's entries to the disk, so that a renamed file survives a power failure."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
+            raise
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -1,16 +1,12 @@
-"""Save and load fitted classifiers without pickle, by way of skops.
-
-A file is one line of text, ``ybar-model <format> <bytes> <sha256>``, followed by the output of
-skops: a zip of JSON and plain arrays. The sha256 is checked before anything is read, and only
-objects of listed types are created from the file.
-"""
+"""`save` and `load`: the first line of a model file, and the order in which a file is checked."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,51 +14,18 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from .classifiers.base import plain_parameters
-from .utils.checks import shown
-from .utils.extras import require
-from .utils.files import as_path, target_file, write_whole
-
-__all__ = ["load", "save"]
+from ..classifiers.base import plain_parameters
+from ..utils.checks import shown
+from ..utils.extras import require
+from ..utils.files import as_path, first_line, target_file, write_whole
+from .container import store, unpack
+from .native import check_numbers
+from .schema import read_tree
+from .trust import check_calls, untrusted
 
 _MAGIC = b"ybar-model"
 _FORMAT = 1
 _LONGEST_HEADER = 200
-
-# Types in our classifiers and in scikit-learn's usual base estimators that skops does not trust by
-# itself: containers of numbers and settings, none of which runs code from the file.
-_TRUSTED = (
-    "builtins.range",
-    "numpy.dtype",
-    "numpy.random.bit_generator.SeedSequence",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.calibration._TemperatureScaling",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.metrics._dist_metrics.EuclideanDistance32",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "sklearn.metrics._scorer._PassthroughScorer",
-    "sklearn.model_selection._split.KFold",
-    "sklearn.model_selection._split.ShuffleSplit",
-    "sklearn.model_selection._split.StratifiedKFold",
-    "sklearn.neighbors._ball_tree.BallTree",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.neighbors._kd_tree.KDTree32",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-    "sklearn.tree._tree.Tree",
-    "sklearn.utils._bunch.Bunch",
-    "ybar.classifiers.boosting.CPEBoostingClassifierCV",
-    "ybar.classifiers.cpe.CPEClassifier",
-    "ybar.classifiers.kmeans.CPEKMeansClassifierCV",
-    "ybar.metrics.scorers.SCELScorer",
-    "ybar.metrics.scorers.UREScorer",
-    "ybar.classifiers.neighbors.CPEKNeighborsClassifierCV",
-    "ybar.neural.networks.cnn.small_cnn",
-    "ybar.neural.classifier.ComplementaryNetClassifier",
-    "ybar.neural.search.ComplementaryNetClassifierCV",
-    "ybar.tables.model.TableClassifier",
-)
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -98,17 +61,18 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     target = target_file(path)
     try:
         with plain_parameters():
-            payload = io.dumps(model)
+            payload = store(io.dumps(model))
     except Exception as err:
         raise ValueError(
             f"model must hold only plain settings and arrays to be saved; got other objects "
             f"({type(err).__name__}: {err}). Generators as cv=, for example, cannot be saved"
         ) from err
-    unknown = sorted(set(io.get_untrusted_types(data=payload)) - set(_TRUSTED))
+    tree = read_tree(unpack(payload))
+    unknown = untrusted(tree, io.get_untrusted_types(data=payload), ())
     nameless = [name for name in unknown if "<" in name]
     if nameless:
         raise ValueError(
-            "model must hold only functions and classes that can be imported; got "
+            f"model must hold only functions and classes that can be imported; got "
             f"{', '.join(nameless)}. Define them at the top level of a module"
         )
     if unknown:
@@ -117,6 +81,13 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             UserWarning,
             stacklevel=2,
         )
+    try:
+        check_calls(tree, unknown)
+        check_numbers(tree)
+    except ValueError as err:
+        raise ValueError(
+            f"model must hold only what can be loaded again; {err}. Use other settings"
+        ) from err
     write_whole(target, _header(payload), payload)
 
 
@@ -143,13 +114,17 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     Raises
     ------
     ValueError
-        If the file is not a model of ybar, is damaged, comes from a newer ybar, or holds types that
-        are not trusted. No code from the file has been run.
+        If the file is not a model of ybar, is damaged, comes from a newer ybar, holds types that
+        are not trusted, or holds numbers that compiled code would use outside an array.
 
     Notes
     -----
-    The sha256 protects against damage, the list of types against foreign code. Neither protects
-    against wrong numbers: a malicious file can hold a model that misleads, or trees that crash.
+    The sha256 protects against damage, not against forgery: anyone can compute it. Against forged
+    files, `load` promises that no code from the file is run; that only listed types are created,
+    and no function is called; that time and memory are linear in the size of the file; and that
+    trees, nearest-neighbour searches, support vectors and LightGBM models stay inside their arrays.
+    It does not promise that the predictions are right: a forged model can mislead. Types that you
+    name in `trusted` are not checked.
     """
     io = require("skops.io", "persistence", "ybar.load")
     source = as_path(path)
@@ -159,20 +134,19 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
             f"{shown(trusted)}. Write trusted=[...], a name for each"
         )
     payload = _payload(source)
-    try:
-        types = set(io.get_untrusted_types(data=payload))
-    except Exception as err:
-        raise _unreadable(source, err) from err
-    unknown = sorted(types - set(_TRUSTED) - set(trusted))
-    if unknown:
+    with _one_line(source):
+        tree = read_tree(unpack(payload))
+        untrusted_by_skops = io.get_untrusted_types(data=payload)
+    if unknown := untrusted(tree, untrusted_by_skops, trusted):
         raise ValueError(
             f"{source} holds types that are not trusted: {', '.join(unknown)}. If you trust "
             f"its origin, name them: ybar.load(path, trusted={unknown})"
         )
-    try:
-        model = io.loads(payload, trusted=[*_TRUSTED, *trusted])
-    except Exception as err:
-        raise _unreadable(source, err) from err
+    with _one_line(source):
+        check_calls(tree, trusted)
+        check_numbers(tree)
+        # Only the names that occur, because skops copies the list for every object.
+        model = io.loads(payload, trusted=untrusted_by_skops)
     if not isinstance(model, BaseEstimator):
         raise ValueError(
             f"{source} holds a {type(model).__name__}, not a classifier. Pass the path of a file "
@@ -181,11 +155,16 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     return model
 
 
-def _unreadable(source: Path, err: Exception) -> ValueError:
-    return ValueError(
-        f"{source} cannot be read with the packages installed here "
-        f"({type(err).__name__}: {err}). Install the versions it was saved with, or save it again"
-    )
+@contextlib.contextmanager
+def _one_line(source: Path) -> Iterator[None]:
+    """Turn any failure of a reader into one line that names the file."""
+    try:
+        yield
+    except Exception as err:
+        raise ValueError(
+            f"{source} cannot be read with the packages installed here ({type(err).__name__}: "
+            f"{first_line(err)}). Install the versions it was saved with, or save it again"
+        ) from err
 
 
 def _payload(source: Path) -> bytes:
