@@ -30,6 +30,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import networks
+import populations
 import sweeps
 from ybar import (
     CPEBoostingClassifierCV,
@@ -238,6 +239,7 @@ BENCHMARKS = {
     for f in (
         *(draw, knn_path, boosting_path, decode_memory, likelihood),
         *networks.BENCHMARKS,
+        *populations.BENCHMARKS,
         *sweeps.BENCHMARKS,
     )
 }
