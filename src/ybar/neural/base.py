@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..classifiers import hold_out
 from ..classifiers.base import ComplementaryClassifier
-from ..classifiers.scoring import warn_if_compared_with_labels
 from ..labels.observed import Observed
 from ..metrics.transition_profile import TransitionProfile
 from ..utils import checks
@@ -92,23 +91,7 @@ class NetBase(ComplementaryClassifier):
         -------
         ndarray of shape (N, K)
         """
-        logits = self._logits(X)
-        return self._reading().complementary(logits, self.learned_transition_)
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the ordinary class of each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), or as in `fit`
-
-        Returns
-        -------
-        ndarray of shape (N,)
-        """
-        logits = self._logits(X)
-        warn_if_compared_with_labels(self)
-        return self.classes_[self._reading().classes(logits, self.learned_transition_)]
+        return self._reading().complementary(self._logits(X), self.learned_transition_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ordinary-class probabilities: the network's p, if its method estimates p.
@@ -123,8 +106,7 @@ class NetBase(ComplementaryClassifier):
         -------
         ndarray of shape (N, K)
         """
-        logits = self._logits(X)
-        return self._reading().ordinary(logits)
+        return self._reading().ordinary(self._logits(X))
 
     @property
     def label_transition_(self) -> FloatArray:

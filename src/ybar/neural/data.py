@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..utils.typing import IntArray
 
-_EVALUATED_AT_ONCE = 2048
+_EVALUATED_AT_ONCE = 512  # so that activations stay in a cache
 _BYTES_AT_ONCE = 2**22
 
 

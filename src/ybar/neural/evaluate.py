@@ -50,10 +50,6 @@ class Reading(NamedTuple):
         p = softmax(logits)
         return p if self.estimates == "p" else decode.class_probabilities(p, self.T)
 
-    def classes(self, logits: AnyArray, own_T: FloatArray) -> IntArray:
-        """Return the predicted class indices."""
-        return Outputs(logits, self, own_T).classes(self.decoder)
-
 
 class Outputs:
     """A network's outputs for some rows; what is computed from them is computed once."""

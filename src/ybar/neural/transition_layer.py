@@ -56,17 +56,17 @@ def start_free(log_T: FloatArray) -> FloatArray:
     return np.maximum(log_T, np.log(SMALLEST_ENTRY))
 
 
-def log_free(W: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+def log_free(W: Tensor, log_T: Tensor) -> Tensor:
     """Return log T(W) = log row-softmax(W)."""
     return W.log_softmax(-1)
 
 
-def gradient_free(W: Tensor, log_T: Tensor, at_matrix: Tensor) -> Tensor:  # noqa: ARG001
+def gradient_free(W: Tensor, log_T: Tensor, at_matrix: Tensor) -> Tensor:
     """Return the gradient at W from the gradient at log T(W)."""
     return at_matrix - W.softmax(-1) * at_matrix.sum(-1, keepdim=True)
 
 
-def start_noise(log_T: FloatArray) -> FloatArray:  # noqa: ARG001
+def start_noise(log_T: FloatArray) -> FloatArray:
     """Return a with λ = sigmoid(a) = `FIRST_NOISE`."""
     return np.array([np.log(FIRST_NOISE) - np.log1p(-FIRST_NOISE)])
 

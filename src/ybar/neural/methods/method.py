@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -92,3 +93,13 @@ class Method:
     def inverts(self) -> bool:
         """Whether the loss needs the inverse of the T that training is passed."""
         return self.family == "risk" and self.assumes is None
+
+
+def in_closed_form(gradient: Callable[..., Any], label: str, **facts: Any) -> Method:
+    """Return a method whose loss is the first value of its closed-form `gradient`."""
+    return Method(functools.partial(_loss_of, gradient), label, gradient=gradient, **facts)
+
+
+def _loss_of(gradient: Callable[..., Any], logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
+    loss: Tensor = gradient(logits.transpose(-1, -2), y_comp, log_T)[0]
+    return loss

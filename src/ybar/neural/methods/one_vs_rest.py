@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ...utils import checks
 from .arrays import at_label, classes_first, label_index
-from .method import Method
+from .method import Method, in_closed_form
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,28 +18,21 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-3
 
 
-def pairwise(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return Σ_{k≠ȳ} σ(g[ȳ] - g[k]), the pairwise comparison (``pc``, Ishida et al., 2017)."""
-    z = classes_first(logits)
-    return (at_label(z, y_comp).unsqueeze(-2) - z).sigmoid().sum(-2) - 0.5  # σ(0) at k = ȳ
+def pairwise(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Σ_{k≠ȳ} σ(g[ȳ] - g[k]) and its gradient (``pc``, Ishida et al., 2017).
 
-
-def pairwise_gradient(
-    logits: Tensor,
-    y_comp: Tensor,
-    log_T: Tensor,  # noqa: ARG001
-) -> tuple[Tensor, Tensor]:
-    """Return the loss ``pc``; -σ' at the other classes, and the sum of these σ' at ȳ."""
+    The gradient is -σ' at the other classes, and the sum of these σ' at ȳ.
+    """
     share = (at_label(logits, y_comp).unsqueeze(-2) - logits).sigmoid()
     slope = share * (1 - share)
-    total = slope.sum(-2, keepdim=True) - 0.25  # σ'(0) at k = ȳ
+    total = slope.sum(-2, keepdim=True) - 0.25  # σ(0) = 0.5 and σ'(0) at k = ȳ
     return share.sum(-2) - 0.5, (-slope).scatter_(-2, label_index(slope, y_comp), total)
 
 
 def negative_unlabelled(
     logits: Tensor,
     ruled_out: Tensor,
-    log_T: Tensor,  # noqa: ARG001
+    log_T: Tensor,
     weight: Tensor | None = None,
     *,
     priors: tuple[float, ...] | None = None,
@@ -60,7 +53,7 @@ def negative_unlabelled(
 def negative_unlabelled_gradient(
     logits: Tensor,
     ruled_out: Tensor,
-    log_T: Tensor,  # noqa: ARG001
+    log_T: Tensor,
     weight: Tensor | None,
     *,
     priors: tuple[float, ...] | None = None,
@@ -133,5 +126,5 @@ def _log_one_plus_exp(z: Tensor) -> Tensor:
 
 METHODS = {
     "scarce": scarce(),
-    "pc": Method(pairwise, "PC", family="surrogate", gradient=pairwise_gradient),
+    "pc": in_closed_form(pairwise, "PC", family="surrogate"),
 }
