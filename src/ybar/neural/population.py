@@ -128,48 +128,35 @@ def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
     return [sorted(part.tolist(), key=lambda i: runs[i].learning_rate) for part in parts]
 
 
+@dataclass
 class StackTraining:
-    """Trains a stack and records every epoch of its runs.
+    """Trains a stack and records every epoch of its runs."""
 
-    Parameters
-    ----------
-    stack : Stack
-    records : sequence of Record
-        One per run of the stack.
-    data : Data
-    recipe : Recipe
-    selection : Selection
-    inverse : ndarray of shape (K, K)
-        T⁻¹, with which URE is computed.
-    report : callable
-        Called with each record after each epoch; a true answer stops the run.
-    """
+    stack: Stack
+    records: list[Record]
+    """One per run of the stack."""
+    data: Data
+    recipe: Recipe
+    selection: Selection
+    inverse: FloatArray
+    """T⁻¹, with which URE is computed."""
+    report: Callable[[Record], Any]
+    """Called with each record after each epoch; a true answer stops the run."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        records: Sequence[Record],
-        data: Data,
-        recipe: Recipe,
-        selection: Selection,
-        inverse: FloatArray,
-        report: Callable[[Record], Any],
-    ) -> None:
-        self.stack, self.records, self.data = stack, list(records), data
-        self.recipe, self.selection, self.inverse, self.report = recipe, selection, inverse, report
-        device = stack.model.device
+    def __post_init__(self) -> None:
+        data, device = self.data, self.stack.model.device
         self.rows = Rows(data.X, device)
         self.watched = [(Rows(X, device), measure) for X, measure in data.watched]
         self.updates: HeldOutUpdates | None = None
         if data.validation is not None:
             self.held_out, self.positions = np.unique(data.validation.rows, return_inverse=True)
-            n_batches = len(batches(len(data.training.rows), recipe.batch_size))
+            n_batches = len(batches(len(data.training.rows), self.recipe.batch_size))
             self.updates = HeldOutUpdates(
-                stack.runs,
+                self.stack.runs,
                 data.T,
                 data.jointly or data.validation,
                 data.validation.rows,
-                recipe.max_epochs * n_batches,
+                self.recipe.max_epochs * n_batches,
             )
 
     def fix_first_transitions(self) -> None:
@@ -182,67 +169,60 @@ class StackTraining:
         training = train(self.stack, self.rows, self.data.training, self.recipe, generator, stop)
         with contextlib.closing(training):
             for epoch in training:
-                values, judgements = self._evaluate(epoch)
-                for run, judgement in judgements.items():
-                    record = self.records[run]
-                    record.update(values[run], self.stack, run, self.selection, judgement)
-                    record.done |= bool(self.report(record))
+                self._record(epoch)
                 if all(record.done for record in self.records):
                     return
                 yield
 
-    def _evaluate(self, epoch: Epoch) -> tuple[dict[int, dict[str, float]], dict[int, Judgement]]:
-        """Return the values to record of each run that goes on, and how its labels were judged."""
-        logits = None
+    def _record(self, epoch: Epoch) -> None:
+        """Evaluate the runs that go on, and record the epoch."""
+        model, held_out = self.stack.model, None
         if self.data.validation is not None:
-            logits = logits_of(self.stack.model, self.rows, self.held_out)
-        self._end_failed(epoch, logits)
-        alive = [run for run, record in enumerate(self.records) if not record.done]
-        judgements = {run: Judgement() for run in alive}
-        if self.updates is not None and logits is not None:
-            for run in alive:
-                step = epoch.epoch * epoch.batches
-                judgements[run], learned = self.updates.judge(run, logits[run], step)
-                if learned is not None:
-                    self.stack.fix_transition(run, learned)
-        T = {run: self.stack.transition.matrix(run) for run in alive}
-        values = {
-            run: {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
-            for run in alive
-        }
-        if logits is not None:
-            for run in alive:
-                values[run] |= self._on_held_out(run, logits[run], T[run], judgements[run])
-        for rows, measure in self.watched:
-            logits = logits_of(self.stack.model, rows, np.arange(len(rows)))
-            for run in alive:
-                record = self.records[run]
-                values[run] |= measure(
-                    evaluate.Outputs(logits[run], record.reading, T[run]), record
-                )
-        for run in alive:
-            values[run]["seconds"] = epoch.seconds
-        return values, judgements
+            held_out = logits_of(model, self.rows, self.held_out)
+        self._end_failed(epoch, held_out)
+        watched = [
+            (logits_of(model, rows, np.arange(len(rows))), measure)
+            for rows, measure in self.watched
+        ]
+        for run, record in enumerate(self.records):
+            if record.done:
+                continue
+            values = {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
+            judgement = Judgement()
+            if held_out is not None:
+                judgement = self._judge(run, held_out[run], epoch)
+                values |= self._on_held_out(run, held_out[run], judgement)
+            T = self.stack.transition.matrix(run)
+            for logits, measure in watched:
+                values |= measure(evaluate.Outputs(logits[run], record.reading, T), record)
+            values["seconds"] = epoch.seconds
+            record.update(values, self.stack, run, self.selection, judgement)
+            record.done |= bool(self.report(record))
 
-    def _on_held_out(
-        self, run: int, logits: AnyArray, T: FloatArray, judgement: Judgement
-    ) -> dict[str, float]:
+    def _judge(self, run: int, logits: AnyArray, epoch: Epoch) -> Judgement:
+        """Estimate T on the held-out labels, if the run does so, and train on with it."""
+        assert self.updates is not None  # noqa: S101
+        judgement, learned = self.updates.judge(run, logits, epoch.epoch * epoch.batches)
+        if learned is not None:
+            self.stack.fix_transition(run, learned)
+        return judgement
+
+    def _on_held_out(self, run: int, logits: AnyArray, judgement: Judgement) -> dict[str, float]:
         assert self.data.validation is not None  # noqa: S101
-        record = self.records[run]
+        record, T = self.records[run], self.stack.transition.matrix(run)
         outputs = evaluate.Outputs(logits, record.reading, T)
-        inverse = self.inverse if judgement.estimate is None else pseudo_inverse(T)
         values = evaluate.held_out(
             outputs,
             self.data.validation,
             self.positions,
-            inverse,
+            self.inverse if judgement.estimate is None else pseudo_inverse(T),
             judgement.halves,
             judgement.errors,
             estimated=judgement.estimate is not None,
         )
-        return (
-            values if self.data.held_out is None else values | self.data.held_out(outputs, record)
-        )
+        if self.data.held_out is not None:
+            values |= self.data.held_out(outputs, record)
+        return values
 
     def _end_failed(self, epoch: Epoch, logits: AnyArray | None) -> None:
         """End runs whose loss, weights or held-out logits are no longer finite."""
