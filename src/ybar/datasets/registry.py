@@ -1,4 +1,4 @@
-"""The published image sets: where they lie, how large they are, and their sha256."""
+"""The published image sets: where they are stored, their sizes, and their sha256."""
 
 import hashlib
 import os
@@ -83,7 +83,7 @@ def find(name: str) -> Path | None:
 def difference(path: Path, published: Published) -> str:
     """Return how a file differs from the published one, or an empty text."""
     size = path.stat().st_size
-    if size != published.size:  # first, since hashing a huge file takes long
+    if size != published.size:  # the size first, because hashing a huge file takes long
         return f"has {size} bytes instead of {published.size}"
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -95,7 +95,7 @@ def difference(path: Path, published: Published) -> str:
 def data_folder(name: str) -> Path | None:
     """Return ``$YBAR_DATA/<name>`` if it holds all four files.
 
-    A damaged file there is an error: ybar does not replace files of the user.
+    A damaged file there raises an error, because ybar does not replace files of the user.
     """
     root, files = os.environ.get("YBAR_DATA"), REGISTRY[name].files
     if not root or not all(Path(root, name, file).is_file() for file in files):
