@@ -125,6 +125,8 @@ def trainings(part: Part, setting: Setting) -> list[Training]:
 def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
     """Return all jobs: base by base, trial by trial, so that tables fill evenly.
 
+    In a trial, jobs of many runs come first, so that workers end at about the same time.
+
     Parameters
     ----------
     plan : Plan
@@ -135,9 +137,10 @@ def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
 
 
 def _jobs_of_part(part: Part, plan: Plan, facts: Mapping[Dataset, Facts]) -> Iterator[Job]:
-    by_setting = {setting: tuple(trainings(part, setting)) for setting in part.settings}
+    by_setting = [(setting, tuple(trainings(part, setting))) for setting in part.settings]
+    by_setting.sort(key=lambda pair: -len(pair[1]))
     for trial in range(part.trials):
-        for setting, every in by_setting.items():
+        for setting, every in by_setting:
             for dataset in part.datasets:
                 known = facts.get(dataset, _UNKNOWN)
                 job = job_of(plan, part, dataset, known.sha256, setting, trial, every)
@@ -202,18 +205,21 @@ def config(job: Job, training: Training) -> dict[str, Any]:
         "validation_fraction": job.validation_fraction,
         "base": job.base.name,
         "kind": kind,
-        "how": _config_of_base(job),
+        "how": _config_of_base(job, training),
         **what,
     }
 
 
-def _config_of_base(job: Job) -> dict[str, Any]:
+def _config_of_base(job: Job, training: Training) -> dict[str, Any]:
     defaults = {field.name: field.default for field in fields(job.base)}
     how = {
         name: value
         for name, value in asdict(job.base).items()
         if name != "name" and (name not in _ADDED_LATER or value != defaults[name])
     }
+    method = methods.METHODS.get(training.method)
+    if training.loss is not None or method is None or method.learns is None:
+        how.pop("transition_optimiser", None)  # there is no T to train
     code = {"module_sha256": job.module_sha256, "module_version": job.module_version}
     return how | {name: value for name, value in code.items() if value is not None}
 
