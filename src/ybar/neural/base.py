@@ -59,6 +59,7 @@ class NetBase(ComplementaryClassifier):
     patience: int | None
     device: str
     random_state: Seed
+    n_threads: int = 1
     verbose: bool
     callbacks: Any
 
@@ -320,6 +321,7 @@ class NetBase(ComplementaryClassifier):
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             weight_averaging=self.weight_averaging,
+            n_threads=self.n_threads,
         )
 
     def _sizes(self, observed: Observed) -> list[int]:

@@ -81,7 +81,10 @@ class ComplementaryNetClassifier(NetBase):
     device : {"auto", "cpu", "cuda", "mps"}
         "auto" is CUDA if available, else the CPU. "mps" has not been tested.
     random_state : int, Generator, RandomState or None
-        The same seed gives the same bits on a CPU.
+        The same seed and number of threads give the same bits on a CPU.
+    n_threads : int
+        Threads that one training uses. Several round sums differently from one. More threads than
+        idle cores slow the training down, because each step waits for the last of them.
     warm_start : bool
         Whether `fit` continues from the weights of the last fit.
     verbose : bool
@@ -173,6 +176,7 @@ class ComplementaryNetClassifier(NetBase):
         patience: int | None = None,
         device: str = "auto",
         random_state: Seed = None,
+        n_threads: int = 1,
         warm_start: bool = False,
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,

@@ -191,7 +191,7 @@ def fit_runs(
         trainings.append(training)
     epochs = [each.epochs(np.random.default_rng(order_seed), stop) for each in trainings]
     try:
-        train_in_turns(epochs, n_jobs, stop)
+        train_in_turns(epochs, n_jobs, stop, recipe.n_threads)
     except KeyboardInterrupt:
         raise Interrupted(records) from None
     if keep_state:

@@ -42,6 +42,7 @@ class Recipe:
     weight_decay: float = 0.0
     weight_averaging: float = 0.0
     transition_as_weights: bool = False
+    n_threads: int = 1
 
 
 class Epoch(NamedTuple):
@@ -162,7 +163,7 @@ def train(
         at = torch.from_numpy(order).to(device)
         rows_now, y_now = samples.rows[order], y_comp[at]
         weight_now = None if weight is None else weight[at]
-        with one_thread(), model.randomness():
+        with model.randomness():
             parts = batches(n, recipe.batch_size)
             fetched = zip(parts, rows.batches(rows_now, parts), strict=True)
             for batch, (part, x) in enumerate(fetched, start=1):
@@ -192,8 +193,8 @@ def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread, with subnormal numbers flushed to 0, inside the context.
+def computing(n_threads: int = 1) -> Iterator[None]:
+    """Compute on so many threads, with subnormal numbers flushed to 0, inside the context.
 
     With one thread, sums do not depend on the number of cores, and parallel runs do not wait for
     each other's threads. Subnormal numbers (below 1.2e-38) appear in large numbers where
@@ -201,7 +202,7 @@ def one_thread() -> Iterator[None]:
     several times as long. Both settings belong to the calling thread and are restored at the end.
     """
     threads, flushed = torch.get_num_threads(), _flushes_subnormals()
-    torch.set_num_threads(1)
+    torch.set_num_threads(n_threads)
     torch.set_flush_denormal(True)  # no effect on processors without this mode
     try:
         yield
