@@ -9,6 +9,6 @@ unpickled.
 from .download import fetch
 from .loading import load
 from .reading import read_idx
-from .registry import REGISTRY, difference, find
+from .registry import REGISTRY, UNVERIFIED, damage, find
 
-__all__ = ["REGISTRY", "difference", "fetch", "find", "load", "read_idx"]
+__all__ = ["REGISTRY", "UNVERIFIED", "damage", "fetch", "find", "load", "read_idx"]
