@@ -33,6 +33,7 @@ def _idx_files(*published: tuple[int, str]) -> dict[str, Published]:
     return {f"{stem}.gz": Published(*known) for stem, known in zip(STEMS, published, strict=True)}
 
 
+#: The published image sets by name.
 REGISTRY: dict[str, Source] = {
     "mnist": Source(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
