@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import ybar
 from ybar.cli import app
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # of gallery_order
 
 project = "ybar"
 author = "The ybar developers"
@@ -36,7 +38,8 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # keeps the undersc
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/examples/(?!cnn)",  # needs a download
+    "filename_pattern": "",  # run all of them
+    "within_subsection_order": "gallery_order.ReadingOrder",
     "abort_on_example_error": True,
     "image_srcset": ["2x"],
     "reference_url": {"ybar": None},
@@ -85,6 +88,15 @@ def public_names(module: Any) -> list[str]:
     return list(getattr(module, "__all__", None) or defined)
 
 
+def attribute_docs(module_name: str, name: str) -> list[str]:
+    """Return the comment of a public variable, from the module of the package that defines it."""
+    for each in [module_name, *(m for m in sys.modules if m.startswith(f"{module_name}."))]:
+        documented = ModuleAnalyzer.for_module(each).find_attr_docs().get(("", name))
+        if documented:
+            return list(documented)
+    return []
+
+
 def api_entry(module_name: str, name: str, value: Any) -> list[str]:
     """Return the directive that documents one public name."""
     if inspect.isclass(value):
@@ -97,8 +109,22 @@ def api_entry(module_name: str, name: str, value: Any) -> list[str]:
         return [*directive, ""]
     if callable(value):
         return [f".. autofunction:: {module_name}.{name}", ""]
-    documented = ModuleAnalyzer.for_module(module_name).find_attr_docs().get(("", name), [])
+    documented = attribute_docs(module_name, name)
     return [f".. py:data:: {module_name}.{name}", "", *(f"   {line}" for line in documented), ""]
+
+
+def source_module(_app: Any, module_name: str, attribute: str) -> str | None:
+    """Return the module that defines an attribute; Sphinx does not know that of a property."""
+    value: Any = importlib.import_module(module_name)
+    for name in attribute.split("."):
+        value = getattr(value, name, None)
+    value = getattr(value, "fget", None) or getattr(value, "func", None) or value
+    return getattr(value, "__module__", None)
+
+
+def setup(app: Any) -> None:
+    """Let properties link to their source."""
+    app.connect("viewcode-follow-imported", source_module)
 
 
 def api_page(title: str, module_name: str) -> str:

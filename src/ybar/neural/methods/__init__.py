@@ -31,6 +31,7 @@ from .order_preserving import op_w
 __all__ = ["METHODS", "Method", "find", "op_w", "register", "scarce"]
 
 _FAMILIES = (risks, surrogates, order_preserving, label_sets, one_vs_rest, likelihoods)
+#: All methods by name, including those that `register` has added.
 METHODS: dict[str, Method] = {name: m for family in _FAMILIES for name, m in family.METHODS.items()}
 
 _ALLOWED: dict[str, tuple[Any, ...]] = {
