@@ -164,7 +164,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         n_rows, n_classes = _num_samples(X), len(observed.classes)
         checks.same_length("X", n_rows, "y", len(observed))
         observed = weighted(observed, sample_weight)
-        _check_several_classes(observed)
+        check_several_classes(observed)
         if n_rows < n_classes:
             raise ValueError(
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
@@ -238,7 +238,7 @@ def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
     return observed
 
 
-def _check_several_classes(observed: Observed) -> None:
+def check_several_classes(observed: Observed) -> None:
     """Check that labels are of at least two classes; otherwise there is nothing to learn."""
     if not observed.by_label:
         return
