@@ -81,6 +81,7 @@ PUBLIC = {
         "find",
         "load",
         "read_idx",
+        "stream",
     ],
     "ybar.displays": [
         "ConfusionDisplay",

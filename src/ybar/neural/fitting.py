@@ -12,7 +12,7 @@ import torch
 
 from .. import decode
 from ..utils.typing import AnyArray
-from .data import Rows
+from .data import rows_of
 from .evaluate import Reading
 from .loop import Recipe, Stack
 from .networks import Dense, Module
@@ -72,7 +72,7 @@ class Architecture:
                 device=self.device,
             )
         model = Module(self.network, runs[0].seed, self.device)
-        rows = Rows(X, self.device).fetch(np.arange(min(2, len(X))))
+        rows = rows_of(X, self.device).fetch(np.arange(min(2, len(X))))
         try:
             with model.randomness():
                 n_outputs = model.forward(rows).shape[2]

@@ -159,22 +159,18 @@ def train(
         started = time.perf_counter()
         total = np.zeros(model.n_runs)
         objective.pop_losses()
-        order = generator.permutation(n)
-        at = torch.from_numpy(order).to(device)
-        rows_now, y_now = samples.rows[order], y_comp[at]
-        weight_now = None if weight is None else weight[at]
+        n_seen = 0
         with model.randomness():
-            parts = batches(n, recipe.batch_size)
-            fetched = zip(parts, rows.batches(rows_now, parts), strict=True)
-            for batch, (part, x) in enumerate(fetched, start=1):
+            fetched = _batches_of_epoch(rows, samples, y_comp, weight, recipe, generator)
+            for batch, (x, y_now, weight_now) in enumerate(fetched, start=1):
                 if stop.is_set():
                     return
                 logits = model.forward(x, train=True)
-                weight_batch = None if weight_now is None else weight_now[part]
-                gradient = objective(logits, y_now[part], weight_batch)
+                gradient = objective(logits, y_now, weight_now)
                 model.backward(gradient, 1 / len(x))
                 stack.step()
-                if batch % _BATCHES_PER_SUM == 0 or part.stop >= n:
+                n_seen += len(x)
+                if batch % _BATCHES_PER_SUM == 0 or n_seen >= n:
                     sums = objective.pop_losses()
                     total += sums.sum(axis=0) / n
                     _note_failures(failed, sums, batch)
@@ -184,6 +180,23 @@ def train(
             yield Epoch(epoch, total, time.perf_counter() - started, batch, dict(failed))
         if len(failed) == model.n_runs:
             return
+
+
+def _batches_of_epoch(
+    rows: Rows,
+    samples: Samples,
+    y_comp: Tensor,
+    weight: Tensor | None,
+    recipe: Recipe,
+    generator: np.random.Generator,
+) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """Yield rows, labels and weights in batches, in the random order of the source of the rows."""
+    for order in rows.orders(len(samples.rows), generator):
+        at = torch.from_numpy(order).to(y_comp.device)
+        y_now, weight_now = y_comp[at].long(), None if weight is None else weight[at]
+        parts = batches(len(order), recipe.batch_size)
+        for part, x in zip(parts, rows.batches(samples.rows[order], parts), strict=True):
+            yield x, y_now[part], None if weight_now is None else weight_now[part]
 
 
 def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from . import evaluate
-from .data import Rows
+from .data import Rows, rows_of
 from .loop import Epoch, Recipe, Stack, batches, computing, train
 from .networks import Dense, Module
 from .objective import Run
@@ -158,7 +158,7 @@ class StackTraining:
         self.stack, self.records, self.data = stack, list(records), data
         self.recipe, self.selection, self.inverse, self.report = recipe, selection, inverse, report
         device = stack.model.device
-        self.rows = Rows(data.X, device)
+        self.rows = rows_of(data.X, device)
         self.watched = [(Rows(X, device), measure) for X, measure in data.watched]
         self.updates: HeldOutUpdates | None = None
         if data.validation is not None:
