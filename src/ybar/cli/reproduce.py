@@ -62,7 +62,9 @@ def reproduce(
     ] = None,
     export: Annotated[
         list[Path] | None,
-        typer.Option(help="Then write all runs to this file (.csv, or .parquet with all curves)."),
+        typer.Option(
+            help="Then write the plan's runs to this file (.csv, or .parquet with all curves)."
+        ),
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run the runs that failed again.")

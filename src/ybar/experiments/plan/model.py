@@ -186,7 +186,8 @@ class Method:
         As ``method=`` of the networks; "cpe" for bases that have only one method.
     label : str
         What tables call it.
-    criterion : {"scel", "ure"}
+    criterion : {"scel", "ure", "true"}
+        "true" is the test accuracy, which tables show to compare the others with.
     loss : str or None
         ``module:function`` of a method that ybar does not know, and `estimates` as in
         `neural.methods.Method`.
@@ -195,7 +196,7 @@ class Method:
     name: Name
     label: Name
     decoder: Decoder = "max"
-    criterion: Literal["scel", "ure"] = "scel"
+    criterion: Literal["scel", "ure", "true"] = "scel"
     loss: Name | None = None
     estimates: Literal["p", "q"] = "p"
 
@@ -215,6 +216,8 @@ class Part:
     uniform_risk : bool
         Whether ``ure``, ``ure-nn`` and ``ure-ga`` assume uniform T when they train, as the
         paper's baselines do.
+    every_criterion : bool
+        Whether a table shows each method by each criterion.
     """
 
     base: Base
@@ -224,6 +227,7 @@ class Part:
     methods: tuple[Method, ...]
     learning_rates: tuple[float | None, ...] = (None,)
     uniform_risk: bool = True
+    every_criterion: bool = False
 
 
 @dataclass(frozen=True)
