@@ -243,8 +243,8 @@ def hashes(job: Job) -> list[str]:
 def count_naive(parts: Iterable[Part]) -> int:
     """Return how many trainings the tables would need if no rows shared a training.
 
-    That is one per table row and learning rate. Networks add a second decoder for CPE-F, and a
-    second criterion for CPE-T and Fwd.
+    That is one per table row and learning rate. Networks add a second decoder for CPE-F, a second
+    criterion for CPE-T and Fwd, and every criterion of all methods if the plan asks for that.
     """
     total = 0
     for part in parts:
@@ -253,6 +253,7 @@ def count_naive(parts: Iterable[Part]) -> int:
             names = {method.name for method in part.methods}
             rows += 2 * ("cpe-f" in names) * bool(part.base.hidden_layer_sizes)
             rows += 2 * ("cpe-t" in names) + 2 * ("fwd" in names)
+            rows += 3 * len(names) * part.every_criterion
         columns = len(part.datasets) * len(part.settings)
         total += rows * len(part.learning_rates) * columns * part.trials
     return total
