@@ -1,8 +1,12 @@
-"""Train a small convolutional network from complementary labels.
+"""
+Train a convolutional network
+=============================
+
+Train a small convolutional network from complementary labels.
 
 You learn to pass any torch module as `network=`; the library trains it with its own loop.
 
-python examples/cnn.py --data mnist --rows 60000 --epochs 10
+``python examples/cnn.py`` downloads MNIST once. ``--data digits`` needs no download.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from ybar.neural.networks import small_cnn
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description="Train a small CNN.")
     parser.add_argument("--data", default="mnist", help="digits, mnist, fashion-mnist or kmnist")
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--epochs", type=int, default=10)

@@ -73,7 +73,15 @@ PUBLIC = {
         "ure_scorer",
         "ure_zero_one",
     ],
-    "ybar.datasets": ["REGISTRY", "difference", "fetch", "find", "load", "read_idx"],
+    "ybar.datasets": [
+        "REGISTRY",
+        "UNVERIFIED",
+        "damage",
+        "fetch",
+        "find",
+        "load",
+        "read_idx",
+    ],
     "ybar.displays": [
         "ConfusionDisplay",
         "DecoderDisplay",

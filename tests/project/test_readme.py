@@ -35,7 +35,7 @@ for number, snippet in enumerate(eval(sys.stdin.read())):
     assert printed.getvalue().strip(), "it prints nothing"
 """
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)|\{download\}`[^`<]*<([^>]*)>`")
-GENERATED = ("commands.md", "api/")
+GENERATED = ("commands.md", "api/", "gallery/")
 
 
 def anchors(page: Path) -> set[str]:

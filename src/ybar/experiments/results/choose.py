@@ -58,8 +58,8 @@ class Runs:
         Runs of other plans among them do not count.
     plan : Plan
     facts : mapping of Dataset to Facts, optional
-        Which data the plan means. A data set that is missing here stands for the data that its
-        entries were run on last.
+        The data that the plan refers to. For a data set that is missing here, it is the data of
+        its most recent entries.
     every_job : sequence of Job, optional
         All jobs of the plan, if they are known already.
     """
@@ -90,7 +90,7 @@ class Runs:
     def planned(self) -> dict[str, str]:
         """The base of each planned run, by a name that does not depend on the version of the data.
 
-        Runs that parts share are there once.
+        A run that several parts share occurs once.
         """
         every_job = jobs(self.plan, {}) if self._jobs is None else self._jobs
         return {
@@ -101,7 +101,7 @@ class Runs:
 
     @functools.cached_property
     def entries(self) -> list[Entry]:
-        """The recorded runs of the plan, on the data that its tables are of."""
+        """The recorded runs of the plan, on the data of its tables."""
         versions = {dataset.name: sha256 for dataset, sha256 in self.versions.items()}
         return [
             entry
@@ -115,8 +115,8 @@ class Runs:
     ) -> Chosen | None:
         """Return the run that counts; None if some have not ended, or all failed.
 
-        A choice among some of the learning rates would be another choice. Of two runs with the same
-        loss the first in the plan counts.
+        All learning rates must have ended, because the missing one could be the best. Of two runs
+        with the same loss, the first in the plan counts.
         """
         if dataset not in self.versions:
             return None
@@ -130,7 +130,7 @@ class Runs:
                 candidates.append(Chosen(entry, rate, entry.scores[accuracy]))
         if not candidates:
             return None
-        # To the digits of an export: URE has few values, and its ties must be the same there.
+        # Rounded to the digits of an export: URE has few values, and ties must be the same there.
         return min(candidates, key=lambda chosen: float(f"{chosen.entry.scores[loss]:.6g}"))
 
     def choose_all(

@@ -77,11 +77,11 @@ def find(method: str | Loss | Method) -> Method:
 
 
 def assuming(method: Method, T: FloatArray) -> Method:
-    """Return the method with a loss that uses this T, whatever T training is passed.
+    """Return the method with a loss that always uses this T.
 
     The paper's baselines assume uniform T in the unbiased risk even where the labels follow another
-    T. A method of a whole batch then also assumes the shares of complementary labels that T has if
-    all classes are equally frequent.
+    T. A method of a whole batch then also assumes the shares of complementary labels under this T
+    and equally frequent classes.
     """
     return replace(method, assumes=tuple(map(tuple, T.tolist())))
 
