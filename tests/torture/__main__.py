@@ -70,16 +70,16 @@ def main() -> int:
     child.preload()
     failures = []
     for name in arguments.groups or GROUPS:
-        outcomes = run(name, arguments.scale, failures)
-        row = summary(name, outcomes)
+        for outcomes in run(name, arguments.scale, failures):
+            row = summary(name, outcomes)
+            write(arguments.output / "torture.md", row)  # each time: a run may be interrupted
         print(*(f"{key} {value}" for key, value in row.items() if value), sep=", ", flush=True)
-        write(arguments.output / "torture.md", row)
     (arguments.output / "torture-failures.txt").write_text("".join(failures), encoding="utf-8")
     return 1 if failures else 0
 
 
 def run(name, scale, failures):
-    """Run the attacks of a group, and collect what has to be repeated."""
+    """Run the attacks of a group, yield the outcomes so far, and collect what has to be repeated."""
     tried, prepare, attack = GROUPS[name]
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +91,7 @@ def run(name, scale, failures):
             outcomes.append(outcome)
             if outcome.kind not in child.GOOD:
                 failures.append(f"{name}, number {number}: {outcome.kind}: {outcome.note}\n")
-    return outcomes
+            yield outcomes
 
 
 def summary(name, outcomes):
