@@ -81,6 +81,9 @@ def _runs(path):
             return None
         if not connection.execute("SELECT name FROM sqlite_master").fetchone():
             return {}
-        return {name: rest for name, *rest in connection.execute("SELECT hash, figures, finished FROM run")}
+        return {
+            name: rest
+            for name, *rest in connection.execute("SELECT hash, figures, finished FROM run")
+        }
     finally:
         connection.close()
