@@ -74,17 +74,11 @@ class MethodPart(Part):
 class Objective:
     """Each run's loss by its method, and the gradients at the logits and at the learned T.
 
-    Attributes
-    ----------
-    shares : Tensor or None
-        Share of each complementary label among all training labels; None uses the batch's.
-        Methods of a whole batch need it: the shares of a batch are so noisy that they would
-        dominate the loss.
-    patterns : tuple or None
-        Log rest and counts of `Patterns`, and the likelihoods under the T that was passed, (K, M),
-        if labels are patterns. Set by `observe`.
-    ruled_out : Tensor
-        The classes that a label, or the labels of a pattern, rule out: (K or M, K).
+    `observe` sets `shares`, the share of each complementary label among all training labels:
+    methods of a whole batch need it, because the noise of the shares of a batch would dominate
+    their loss. If labels are patterns, it sets `patterns` instead: the log rest and counts of
+    `Patterns`, and the likelihoods under the T that was passed, (K, M). `ruled_out` are the classes
+    that each label or pattern rules out, (K or M, K).
     """
 
     def __init__(self, runs: Sequence[Run], transition: TransitionLayer) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -190,8 +191,8 @@ class StackTraining:
             values = {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
             judgement = Judgement()
             if held_out is not None:
-                judgement = self._judge(run, held_out[run], epoch)
-                values |= self._on_held_out(run, held_out[run], judgement)
+                judgement, measured = self._on_held_out(run, held_out[run], epoch)
+                values |= measured
             T = self.stack.transition.matrix(run)
             for logits, measure in watched:
                 values |= measure(evaluate.Outputs(logits[run], record.reading, T), record)
@@ -199,30 +200,29 @@ class StackTraining:
             record.update(values, self.stack, run, self.selection, judgement)
             record.done |= bool(self.report(record))
 
-    def _judge(self, run: int, logits: AnyArray, epoch: Epoch) -> Judgement:
-        """Estimate T on the held-out labels, if the run does so, and train on with it."""
-        assert self.updates is not None  # noqa: S101
-        judgement, learned = self.updates.judge(run, logits, epoch.epoch * epoch.batches)
-        if learned is not None:
-            self.stack.fix_transition(run, learned)
-        return judgement
-
-    def _on_held_out(self, run: int, logits: AnyArray, judgement: Judgement) -> dict[str, float]:
-        assert self.data.validation is not None  # noqa: S101
+    def _on_held_out(
+        self, run: int, logits: AnyArray, epoch: Epoch
+    ) -> tuple[Judgement, dict[str, float]]:
+        """Estimate T if the run does so on held-out labels, and evaluate the run on them."""
+        assert self.data.validation is not None and self.updates is not None  # noqa: S101, PT018
+        judgement = self.updates.judge(run, logits, epoch.epoch * epoch.batches)
+        if judgement.parameters is not None:
+            self.stack.fix_transition(run, judgement.parameters)
         record, T = self.records[run], self.stack.transition.matrix(run)
         outputs = evaluate.Outputs(logits, record.reading, T)
+        estimated = judgement.estimate is not None
         values = evaluate.held_out(
             outputs,
             self.data.validation,
             self.positions,
-            self.inverse if judgement.estimate is None else pseudo_inverse(T),
+            pseudo_inverse(T) if estimated else self.inverse,
             judgement.halves,
             judgement.errors,
-            estimated=judgement.estimate is not None,
+            estimated=estimated,
         )
         if self.data.held_out is not None:
             values |= self.data.held_out(outputs, record)
-        return values
+        return judgement, values
 
     def _end_failed(self, epoch: Epoch, logits: AnyArray | None) -> None:
         """End runs whose loss, weights or held-out logits are not finite."""
@@ -259,7 +259,6 @@ def train_in_turns(
     They share `n_jobs` threads, and each epoch is computed on `n_threads` threads.
     """
     waiting = collections.deque(trainings)
-    failures: list[BaseException] = []
 
     def work() -> None:
         with computing(n_threads):
@@ -272,32 +271,23 @@ def train_in_turns(
                     next(training)
                 except StopIteration:
                     continue
-                except BaseException as failure:
-                    failures.append(failure)
+                except BaseException:
                     stop.set()
-                    return
+                    raise
                 waiting.append(training)
 
     n_workers = min(n_jobs, len(trainings))
     if n_workers == n_threads == 1:
         work()
-    else:  # threads of torch flush subnormal numbers only if they are started by one that does
-        _on_threads(work, n_workers, stop)
-    if failures:
-        raise failures[0]
-
-
-def _on_threads(work: Callable[[], None], n_threads: int, stop: threading.Event) -> None:
-    threads = [threading.Thread(target=work) for _ in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    try:
-        # In short waits: a signal may wake another thread, and this one must see Ctrl-C.
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(_SECONDS_BETWEEN_LOOKS)
-    except BaseException:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        raise
+        return
+    # Threads of torch flush subnormal numbers only if they are started by a thread that does.
+    with ThreadPoolExecutor(n_workers) as pool:
+        futures = [pool.submit(work) for _ in range(n_workers)]
+        try:  # in short waits: a signal may wake another thread, and this one must see Ctrl-C
+            while wait(futures, _SECONDS_BETWEEN_LOOKS).not_done:
+                pass
+        except BaseException:
+            stop.set()
+            raise
+    for future in futures:
+        future.result()

@@ -97,16 +97,7 @@ class Fit(NamedTuple):
 
 
 class VectorScaling:
-    """The likelihood of held-out labels at any T and any vector scaling of p.
-
-    Parameters
-    ----------
-    logits : ndarray of shape (n, K)
-    k : ndarray of shape (n,)
-        The pattern of each row.
-    weight : ndarray of shape (n,)
-    patterns : Patterns
-    """
+    """The likelihood of held-out labels, of pattern k each, at any T and vector scaling of p."""
 
     def __init__(
         self, logits: FloatArray, k: IntArray, weight: FloatArray, patterns: Patterns

@@ -40,16 +40,8 @@ class TransitionEstimate:
 
     All attributes are computed at their first use.
 
-    Parameters
-    ----------
-    logits : array-like of shape (n, K)
-        One row per label, or per pattern of labels.
-    k : ndarray of shape (n,)
-        The label of each row, or the index of its pattern.
-    weight : ndarray of shape (n,) or None
-    T : ndarray of shape (K, K)
-        The T that training was passed.
-    patterns : Patterns, optional
+    `logits` have one row per label, or per pattern of labels, and `k` holds the label or the index
+    of the pattern. `T` is the matrix that training was passed.
     """
 
     def __init__(

@@ -43,19 +43,9 @@ class Dense:
     this order, and the part of each run is contiguous. The gradient is written out, into buffers
     that are reused: autograd would allocate and copy.
 
+    The first weights of each run are drawn from its seed, uniformly in ±1/√inputs, as in PyTorch.
     Dropout keeps an entry with a probability that is a multiple of 2⁻¹⁶. Its masks are drawn from
     `seed` and shared by all runs, so that a run draws the same masks alone.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Features, hidden units of each layer, classes.
-    seeds : sequence
-        One per run: its first weights are drawn uniformly in ±1/√inputs, as in PyTorch.
-    dropout, input_dropout : float
-        Shares of hidden units and of features dropped in training.
-    seed : int or SeedSequence
-        Draws the masks.
     """
 
     def __init__(
@@ -72,7 +62,7 @@ class Dense:
         self.n_runs, self.sizes = len(seeds), list(sizes)
         shapes = [
             shape
-            for n_in, n_out in _pairs(sizes)
+            for n_in, n_out in itertools.pairwise(sizes)
             for shape in ((self.n_runs, n_out, n_in), (self.n_runs, n_out))
         ]
         self.flat, layers = _in_one_piece(shapes, self.device)
@@ -197,13 +187,9 @@ def _in_one_piece(
     return flat, views
 
 
-def _pairs(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    return list(itertools.pairwise(sizes))
-
-
 def _first_weights(sizes: Sequence[int], generator: Generator) -> list[AnyArray]:
     arrays = []
-    for n_in, n_out in _pairs(sizes):
+    for n_in, n_out in itertools.pairwise(sizes):
         edge = 1 / np.sqrt(max(n_in, 1))
         for shape in ((n_out, n_in), (n_out,)):
             arrays.append(generator.uniform(-edge, edge, shape).astype(np.float32))
