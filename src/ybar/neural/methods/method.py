@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -95,11 +94,33 @@ class Method:
         return self.family == "risk" and self.assumes is None
 
 
-def in_closed_form(gradient: Callable[..., Any], label: str, **facts: Any) -> Method:
-    """Return a method whose loss is the first value of its closed-form `gradient`."""
-    return Method(functools.partial(_loss_of, gradient), label, gradient=gradient, **facts)
+@dataclass(frozen=True)
+class LossOf:
+    """The loss of a function in closed form, which reads classes first, for classes last."""
+
+    function: Callable[..., Any]
+    whole_batch: bool
+    read: Callable[[Tensor], Tensor] | None
+    """Maps log T to the matrix that the function reads; None if that is log T."""
+
+    def __call__(
+        self, logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None = None
+    ) -> Tensor:
+        """Return the loss of each row, or of a whole batch."""
+        matrix = log_T if self.read is None else self.read(log_T)
+        weights = (weight,) if self.whole_batch else ()
+        loss: Tensor = self.function(logits.transpose(-1, -2), y_comp, matrix, *weights)[0]
+        return loss / logits.shape[-2] if self.whole_batch else loss
 
 
-def _loss_of(gradient: Callable[..., Any], logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
-    loss: Tensor = gradient(logits.transpose(-1, -2), y_comp, log_T)[0]
-    return loss
+def in_closed_form(
+    function: Callable[..., Any],
+    label: str,
+    *,
+    read: Callable[[Tensor], Tensor] | None = None,
+    whole_batch: bool = False,
+    **facts: Any,
+) -> Method:
+    """Return the method of a function that returns the loss and its gradient."""
+    loss = LossOf(function, whole_batch, read)
+    return Method(loss, label, gradient=function, whole_batch=whole_batch, **facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -73,7 +74,11 @@ class Dense:
             self.set_weights(run, _first_weights(sizes, np.random.default_rng(run_seed)))
         self.bits = SFC64(seed)
         self.drop = [_in_levels(input_dropout)] + [_in_levels(dropout)] * (len(sizes) - 2)
-        self.buffers: dict[int, list[Layer]] = {}
+        # Buffers for a number of rows. The cache must not hold the network, which holds the cache.
+        n_runs, device, widths = self.n_runs, self.device, sizes[1:]
+        self._layers = functools.lru_cache(_BUFFERS_KEPT)(
+            lambda n_rows: [Layer.of(n_runs, width, n_rows, device) for width in widths]
+        )
         self.x = torch.empty(0)
         # Views that every batch reads.
         self.first_weight, self.first_weight_gradient = (
@@ -157,16 +162,6 @@ class Dense:
         level = torch.from_numpy(raw).to(self.device).float().view(shape).expand_as(h)
         _where_above(h, level, dropped - _LEVELS / 2 - 0.5, h)
         h *= _scale(dropped)
-
-    def _layers(self, n_rows: int) -> list[Layer]:
-        """Return the buffers for so many rows; buffers for a few other numbers are kept too."""
-        layers = self.buffers.pop(n_rows, None)
-        if layers is None:
-            layers = [Layer.of(self.n_runs, n_out, n_rows, self.device) for n_out in self.sizes[1:]]
-            if len(self.buffers) >= _BUFFERS_KEPT:
-                self.buffers.pop(next(iter(self.buffers)))
-        self.buffers[n_rows] = layers  # the most recently used come last
-        return layers
 
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
