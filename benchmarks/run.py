@@ -31,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 
 import networks
 import populations
+import streaming
 import sweeps
 from ybar import (
     CPEBoostingClassifierCV,
@@ -240,6 +241,7 @@ BENCHMARKS = {
         *(draw, knn_path, boosting_path, decode_memory, likelihood),
         *networks.BENCHMARKS,
         *populations.BENCHMARKS,
+        *streaming.BENCHMARKS,
         *sweeps.BENCHMARKS,
     )
 }
