@@ -94,8 +94,8 @@ def fit(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Seconds for all of it. A model that is not ready in its share of the time is "
-            "dropped; networks stop early instead."
+            help="Time limit of the whole command in seconds. A model that does not finish in its "
+            "share of the time is dropped; networks stop early instead."
         ),
     ] = None,
     separator: Separator = "|",

@@ -12,7 +12,7 @@ from .pilot import std_error
 if TYPE_CHECKING:
     from .planning import CollectionPlan
 
-_WIDTH = 92  # of the text below the table
+_WIDTH = 92  # width of the text below the table
 
 
 def as_text(plan: CollectionPlan) -> str:
@@ -100,7 +100,7 @@ def _advice(plan: CollectionPlan) -> list[str]:
 
 
 def _enough(plan: CollectionPlan, best: Design) -> str:
-    """Return how many labels are needed, or what the budget is good for."""
+    """Return how many labels are needed, or how many groups the budget is enough for."""
     if best.accuracies is None:
         needed = f"{best.labels_99:,} labels identify the class of examples that look alike (99%)"
         if plan.budget is None or best.labels_99 is None:

@@ -1,11 +1,9 @@
 """Load data: the image sets of the field, scikit-learn's digits, and your own files.
 
-`stream` reads files that are larger than memory, for networks.
-
-`load` returns training and test rows, their classes and the names of the classes, whatever the
-source is. Data from outside are not trusted: `fetch` checks the size and the sha256 of each
-download before it moves the file into place, sizes are checked before memory is spent, and nothing
-is unpickled.
+`load` returns training and test rows, their classes and the names of the classes, for every kind of
+source. `stream` reads files that are larger than memory, for networks. External data are not
+trusted: `fetch` checks the size and the sha256 of each download before it moves the file into
+place, sizes are checked before memory is allocated, and nothing is unpickled.
 """
 
 from ..neural.streaming import stream

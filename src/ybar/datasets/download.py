@@ -15,7 +15,7 @@ from .registry import REGISTRY, UNVERIFIED, Published, cache_folder, difference
 
 RETRIES = 2
 TIMEOUT = (10, 30)  # seconds to connect, seconds between two packets
-PATIENCE = 60.0  # seconds that any file may take, and a second more for each
+PATIENCE = 60.0  # seconds that any file may take, plus one second for each
 SLOWEST = 20_000  # bytes
 CHUNK = 2**16
 
@@ -90,7 +90,7 @@ def _download(path: Path, published: Published, mirror: str) -> None:
 
 
 def _without_login(mirror: str) -> tuple[str, tuple[str, str] | None]:
-    """Return a URL without user name and password, so that no message shows them, and the two."""
+    """Return a URL without user name and password, which messages must not show, and the two."""
     parts = urlsplit(mirror)
     if parts.username is None:
         return mirror, None
@@ -127,8 +127,8 @@ def _capped_downloader(
 def _until(deadline: float, work: Callable[[], None]) -> None:
     """Run a function in a thread, and raise `TimeoutError` if it has not ended at the deadline.
 
-    The time-out of a connection is not enough: a server that sends a byte now and then, even
-    within a header, never reaches it.
+    The time-out of a connection is not enough: a server that sends a byte now and then never
+    reaches it.
     """
     failures: list[BaseException] = []
 

@@ -55,7 +55,7 @@ def load(
     target : str, optional
         The column with the classes. CSV and Parquet need it.
     test_size : float or int, default=0.25
-        The test part of a source that is not split already, stratified by class.
+        The test part, stratified by class, of a source that is not split yet.
     random_state : int, RandomState or None, default=0
         The seed of that split.
     mirror : str, optional
@@ -147,7 +147,7 @@ def _split(
 
 
 def _read_folder(folder: Path, source: Source | None = None, max_bytes: int | None = None) -> Bunch:
-    """Read the four idx files of a folder; `source` is the published set it holds."""
+    """Read the four idx files of a folder; `source` is the published set in it, if any."""
     files = [_find_idx(folder, stem) for stem in STEMS]
     data = _encode_parts(folder, [read_idx(file, max_bytes=max_bytes) for file in files])
     data.X_train, data.X_test = (X.reshape(len(X), -1) for X in (data.X_train, data.X_test))
@@ -172,7 +172,7 @@ def _read_table(
     with reading(path):
         check_size(path.stat().st_size, byte_limit(max_bytes))
         if path.suffix.lower() == ".csv":
-            frame = pandas.read_csv(path, low_memory=False)  # one type a column, however long
+            frame = pandas.read_csv(path, low_memory=False)  # one type per column, however long
         else:
             frame = read_parquet(path, max_bytes)
     if target not in frame.columns:

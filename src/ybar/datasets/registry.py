@@ -1,4 +1,4 @@
-"""The published data sets: where they lie, how large they are, and their sha256."""
+"""The published data sets: where they are stored, their sizes, and their sha256."""
 
 import hashlib
 import os
@@ -57,6 +57,7 @@ _CIFAR10_BATCHES = (
 )
 _CIFAR10_CLASSES = tuple(annotated_classes("clcifar10"))
 
+#: The published data sets by name.
 REGISTRY: dict[str, Source] = {
     "mnist": Source(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -186,7 +187,7 @@ def unverified_file(name: str) -> Path | None:
 def difference(path: Path, published: Published) -> str:
     """Return how a file differs from the published one, or an empty text."""
     size = path.stat().st_size
-    if size != published.size:  # first, since hashing a huge file takes long
+    if size != published.size:  # the size first, because hashing a huge file takes long
         return f"has {size} bytes instead of {published.size}"
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -198,7 +199,7 @@ def difference(path: Path, published: Published) -> str:
 def user_files(name: str) -> list[Path] | None:
     """Return the files of a data set in ``$YBAR_DATA`` if all of them are there.
 
-    A damaged file there is an error: ybar does not replace files of the user.
+    A damaged file there raises an error, because ybar does not replace files of the user.
     """
     place = _place(_user_places(name))
     if place is None:

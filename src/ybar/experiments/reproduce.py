@@ -60,7 +60,7 @@ def reproduce(
     path = ledger or Path(f"{Path(source).stem}.sqlite")
     folder = output or Path(f"{Path(source).stem}-results")
     if retry_failed and not run:
-        raise InputError("--retry-failed is for runs; with --no-run there are none. Leave one out")
+        raise InputError("--retry-failed and --no-run exclude each other. Leave one out")
     if not run and not merge and not path.is_file():
         raise InputError(
             f"--no-run needs a ledger that exists; {path} does not. Name it with --ledger"
@@ -85,13 +85,11 @@ def reproduce(
         if run:
             _run(jobs, opened, facts, n_jobs, dask, retry_failed, console)
         entries = opened.entries(curves=True)
-    _write(Runs(entries, plan, facts, every_job), entries, folder, epoch, export)
+    _write(Runs(entries, plan, facts, every_job), folder, epoch, export)
 
 
-def _write(
-    runs: Runs, entries: Sequence[Entry], folder: Path, epoch: str, export: Sequence[Path]
-) -> None:
-    """Write the results, show the tables that have something in them, and export all runs."""
+def _write(runs: Runs, folder: Path, epoch: str, export: Sequence[Path]) -> None:
+    """Write the results, print the tables that are not empty, and export the runs."""
     written = outputs.write(runs, folder, epoch=epoch)
     out = require("rich.console", "cli", "ybar reproduce").Console()
     for table in written.tables:
@@ -99,7 +97,7 @@ def _write(
             out.print(render.terminal(table), "")
     curves = plots.drawn_from(runs) if export else {}
     for each in export:
-        transfer.export(entries, each, curves)
+        transfer.export(runs.entries, each, curves)
     out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -151,8 +149,8 @@ class Selection(NamedTuple):
         ]
         if not selected:
             raise InputError(
-                f"{', '.join(f'--{name}' for name in self.wanted)} must together name runs of the "
-                "plan; each is in it, but no [[base]] has all of them. Leave one out"
+                f"{', '.join(f'--{name}' for name in self.wanted)} must select some run; the plan "
+                "has each of these values, but no [[base]] combines them. Leave one out"
             )
         return selected
 
@@ -160,9 +158,9 @@ class Selection(NamedTuple):
 def _facts(
     plan: Plan, selection: Selection, source: str, *, download: bool
 ) -> dict[Dataset, Facts]:
-    """Return the facts of the selected data; errors in a plan's own files name the plan.
+    """Return the facts of the selected data; errors in their content also name the plan.
 
-    An error of the files as such (OSError) is not the plan's.
+    Errors of the file system (`OSError`) do not.
     """
     facts = {}
     for dataset in dict.fromkeys(d for part in plan.parts for d in part.datasets):
@@ -197,7 +195,7 @@ def _run(
     todo = [job for job in jobs if set(hashes(job)) - known.keys()]
     if not todo:
         return
-    if dask is None:  # workers on other machines may have what is missing here
+    if dask is None:  # workers on other machines may have packages that are missing here
         for kind in {type(job.base) for job in todo} & _NEEDED.keys():
             expect(*_NEEDED[kind])
     work = WorkDone(todo, known, cost_of_jobs(ledger.entries(), facts))
@@ -217,7 +215,7 @@ def _run(
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send, do what Ctrl-C does."""
+    """Treat SIGTERM, which batch systems send, like Ctrl-C."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -230,7 +228,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def _known(path: Path, merge: Sequence[Path], retry_failed: bool) -> list[Entry]:
-    """Return the runs that need not be run."""
+    """Return the recorded runs, which need not be run again."""
     entries = [entry for other in merge for entry in transfer.read(other)]
     if path.exists():
         with Ledger(path, write=False) as ledger:
@@ -254,10 +252,10 @@ def _dry_run(
     where = f"{n_jobs} processes" if n_jobs > 1 else "1 process"
     return "\n".join(
         [
-            f"The whole plan {plain(plan.name)}: {rows} runs of a method at a learning rate on a "
-            "trial.",
-            f"Trained one by one for each table: {count_naive(plan.parts)} trainings.",
-            f"With shared trainings, and as far as selected: {n_runs} trainings, as {len(jobs)} "
+            f"The whole plan {plain(plan.name)}: {rows} runs (one per method, learning rate and "
+            "trial).",
+            f"If each table trained its own: {count_naive(plan.parts)} trainings.",
+            f"Selected, with trainings shared between tables: {n_runs} trainings in {len(jobs)} "
             "jobs.",
             f"In the ledger: {n_runs - n_missing}. To run: {n_missing}, about "
             f"{_duration(work.total / n_jobs)} on {where} of this machine.",

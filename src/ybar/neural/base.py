@@ -1,4 +1,4 @@
-"""What the network classifiers share: checks, training, fitted attributes."""
+"""Base class of the network classifiers: checks, training, fitted attributes, predictions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from .objective import Run
     from .population import Record
 
-# An epoch of few rows is few steps; the default is enough of them to learn small data too.
+# An epoch of few rows has few steps, so small data need more epochs.
 _LEAST_STEPS, _MOST_EPOCHS = 2000, 400
 
 
 class NetBase(NetPredictions):
-    """What the classifier and its search share."""
+    """The parts that the classifier and its search share."""
 
     _allows_decoder_none = True
     _accepts_evidence = True
@@ -56,6 +56,7 @@ class NetBase(NetPredictions):
     criterion: str
     patience: int | None
     random_state: Seed
+    n_threads: int = 1
     verbose: bool
     callbacks: Any
 
@@ -79,7 +80,7 @@ class NetBase(NetPredictions):
         n_jobs: int = 1,
         warm: bool = False,
     ) -> tuple[Observed, list[Record]]:
-        """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
+        """Train one run per (learning rate, trust in T) on the same rows; return the records."""
         require("torch", "torch", type(self).__name__)
         from . import fitting, population  # these import torch
 
@@ -165,7 +166,7 @@ class NetBase(NetPredictions):
         return method
 
     def _after_interrupt(self, records: list[Record], max_epochs: int) -> list[Record]:
-        """Return the records of an interrupted training with a warning, if there is any to keep."""
+        """Return the records of an interrupted training with a warning; raise if there are none."""
         if not any(record.weights for record in records):
             raise KeyboardInterrupt from None
         epoch = max(record.n_epochs for record in records)
@@ -193,7 +194,7 @@ class NetBase(NetPredictions):
     def _split(
         self, observed: Observed, method: methods.Method, generator: np.random.Generator
     ) -> Parts:
-        """Return training and validation samples, and those that T is estimated on if others."""
+        """Return training and validation samples, and those to estimate T on if they differ."""
         self._check_held_out()
         if self.validation_fraction == 0:
             return samples.normalised(observed, np.arange(len(observed)), method), None, None
@@ -224,10 +225,11 @@ class NetBase(NetPredictions):
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             weight_averaging=self.weight_averaging,
+            n_threads=self.n_threads,
         )
 
     def _sizes(self, observed: Observed) -> list[int]:
-        """Return the number of features, of units of each hidden layer, and of classes."""
+        """Return the numbers of features, of units in each hidden layer, and of classes."""
         return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(observed.classes)]
 
     def _architecture(self, observed: Observed, device: Any) -> Architecture:
@@ -249,8 +251,8 @@ class NetBase(NetPredictions):
     def _default_decoder(self, observed: Observed, run: Run) -> Any:
         """Return the decoder of ``decoder=None``.
 
-        It is argmax p where y is evidence of several kinds, and where labels follow an estimated T
-        rather than the T that `fit` was passed, which the other decoders use.
+        It is argmax p if y is evidence of several kinds, or if T was estimated: the other decoders
+        use the T that `fit` was passed.
         """
         if run.learns_held_out or not observed.by_label:
             return "max"
@@ -278,7 +280,7 @@ class NetBase(NetPredictions):
         self.n_epochs_ = record.n_epochs
 
     def _keep_transition(self, record: Record) -> None:
-        """Set what was learned of T."""
+        """Set the attributes of the learned T."""
         for name in ("noise_", "noise_interval_"):
             self.__dict__.pop(name, None)
         learns, learned = record.run.method.learns, record.learned

@@ -69,7 +69,7 @@ class Rows:
         )
 
     def batches(self, rows: IntArray, parts: Sequence[slice]) -> Iterator[Tensor]:
-        """Yield ``rows[part]`` for each part, fetching several at once where they are small.
+        """Yield ``rows[part]`` for each part; small parts are fetched together.
 
         The parts must be adjacent and in order. The caller may overwrite a batch.
         """

@@ -92,7 +92,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Start:
-    """Where training continues.
+    """The state from which training continues.
 
     Attributes
     ----------
@@ -100,9 +100,9 @@ class Start:
     learned : ndarray or None
         Parameters of the learned T.
     state : list of ndarray, optional
-        The `Record.state` of a run, in place of the two: with the state of the optimiser.
+        The `Record.state` of a run, which includes the optimiser; replaces the two above.
     history : mapping, optional
-        The values of the epochs before.
+        The values of earlier epochs.
     """
 
     weights: Sequence[AnyArray]
@@ -149,11 +149,11 @@ def fit_runs(
     n_jobs : int
         Threads, each training one stack at a time. Results do not depend on it.
     report : callable, optional
-        Called with a run's record after each of its epochs; a true answer ends the run. Calls do
-        not overlap.
+        Called with a run's record after each of its epochs, never concurrently. If it returns
+        True, the run ends.
     start : Start, optional
     keep_state : bool
-        Whether `Record.state` is set, for a `Start`. Only for a single run.
+        Whether to set `Record.state`, from which a `Start` is built. Only for a single run.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def fit_runs(
         log_T = np.log(data.T)
     if selection.criterion == "ure" or any(run.method.inverts for run in runs):
         inverse = decode.inverse(data.T, stacklevel=6)
-    else:  # URE is recorded, but nothing depends on it: no warning where T is singular
+    else:  # URE is only recorded, so a singular T causes no warning
         inverse = pseudo_inverse(data.T)
     records = [
         Record(run, Reading(run.method.estimates, run.decoder, data.T), index)
@@ -191,7 +191,7 @@ def fit_runs(
         trainings.append(training)
     epochs = [each.epochs(np.random.default_rng(order_seed), stop) for each in trainings]
     try:
-        train_in_turns(epochs, n_jobs, stop)
+        train_in_turns(epochs, n_jobs, stop, recipe.n_threads)
     except KeyboardInterrupt:
         raise Interrupted(records) from None
     if keep_state:

@@ -1,4 +1,4 @@
-"""What a stack of runs minimises: losses, and their gradients at the logits and at T."""
+"""The objective of a stack of runs: losses, and their gradients at the logits and at T."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .transition_layer import Learner, TransitionLayer
 
 @dataclass(frozen=True)
 class Run:
-    """What distinguishes a run from the others that train on the same rows."""
+    """The settings in which runs on the same rows differ."""
 
     method: Method
     learning_rate: float = 1e-3
     seed: Any = 0
     trust: float = 0.0
-    """How many labels of each class the T that training is passed counts for as a prior."""
+    """The weight of the T that training is passed as a prior, in labels per class."""
     decoder: Any = "max"
     """The decoder with which the run is evaluated."""
 
@@ -60,26 +60,26 @@ class Part:
 
 @dataclass
 class LikelihoodPart(Part):
-    """Runs whose loss is -log Σ_y p[y] M[y, ȳ], each with its M."""
+    """Runs whose loss is -log Σ_y p[y] M[y, ȳ], each with its own M."""
 
     fixed: Tensor
     """log M of the runs that learn nothing of it, (matrices, K, K)."""
     learners: list[tuple[Learner, slice | list[int]]]
-    """What the other runs learn T with, and their positions in this part."""
+    """The learners of T of the other runs, and their positions in this part."""
     which: Tensor | None
     """The matrix of each run, learned ones last; None if run i has matrix i or all have one."""
 
 
 @dataclass
 class MethodPart(Part):
-    """Runs of one method with a loss of its own."""
+    """Runs of one method whose loss is not a likelihood."""
 
     method: Method
     learner: Learner | None
     log_matrix: Tensor
     """The logarithm of the T that the loss uses."""
     gradient_input: Tensor
-    """What the closed-form gradient reads of T: log T or T⁻¹."""
+    """The form of T that the closed-form gradient uses: log T or T⁻¹."""
     shares: Tensor | None
     """The label shares that a method of a whole batch assumes; None for the training labels'."""
 
@@ -118,7 +118,7 @@ class Objective:
             self.parts.append(self._likelihood_part(members, [runs[i].method for i in members]))
 
     def _method_part(self, method: Method, members: list[int]) -> MethodPart:
-        # T⁻¹ in double precision: T is singular where the warning about singular T says so.
+        # T⁻¹ in double precision, so that the rank agrees with the warning about a singular T.
         log_T, invertible, shares = self.log_T, self.transition.exact_log_T, None
         if method.assumes is not None:
             assumed = np.array(method.assumes)
@@ -160,7 +160,7 @@ class Objective:
         )
 
     def observe(self, y_comp: Tensor, weight: Tensor | None, patterns: Patterns | None) -> None:
-        """Read what the losses need to know of all training labels."""
+        """Set the values that the losses need from all training labels."""
         self.n_labels = len(y_comp)
         if patterns is None:
             self.shares = label_shares(y_comp, weight, self.log_T.shape[-1])
@@ -280,7 +280,7 @@ def label_shares(y_comp: Tensor, weight: Tensor | None, n_classes: int) -> Tenso
 def balanced(y_comp: Tensor, weight: Tensor | None, shares: Tensor) -> Tensor:
     """Return weights under which the labels of a batch have the given shares.
 
-    The share of a label that does not occur in the batch is not distributed over the others.
+    The share of a label that is missing in the batch is not distributed over the others.
     """
     mass = torch.bincount(y_comp, weight, minlength=len(shares))
     factors = (len(y_comp) * shares / mass).index_select(0, y_comp)

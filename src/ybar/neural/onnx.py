@@ -1,4 +1,4 @@
-"""Write a fitted network as an ONNX file: from rows of X to classes, decoder and all."""
+"""Write a fitted network as an ONNX file: from rows of X to classes, including the decoder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .evaluate import Reading
 
 __all__ = ["to_onnx"]
 
-# What onnxruntime reads since 1.14 (2023); the IR version is the one that came with the opset.
+# onnxruntime 1.14 (2023) and later read this opset; the IR version was released with it.
 _OPSET, _IR_VERSION = 18, 8
 _DECODERS = ("l1", "l2", "max")
 _DTYPES = ("float32", "uint8")
@@ -37,7 +37,7 @@ def to_onnx(
     example: ArrayLike | None = None,
     dtype: str = "float32",
 ) -> None:
-    """Write a fitted network as an ONNX file, whole or not at all.
+    """Write a fitted network as an ONNX file, completely or not at all.
 
     The graph reads ``X`` of shape (N, n_features) for any N. It returns ``class_index`` (int64, the
     prediction as an index into ``classes_``), ``complementary_probabilities`` (q) and, if the
@@ -57,8 +57,8 @@ def to_onnx(
     Notes
     -----
     The metadata of the model hold the names of the classes, as JSON under ``classes``. The graph
-    decodes in float64, as `predict` does, so that both decide near ties alike; classes that tie to
-    within rounding may differ. The "l1" decoder holds N×K×K numbers: with many classes, pass few
+    decodes in float64, as `predict` does, so the two differ only if classes tie to within
+    rounding. The "l1" decoder holds N×K×K numbers: with many classes, pass few
     rows at a time.
 
     Examples
@@ -160,7 +160,7 @@ class _Graph:
         return name
 
     def kind(self, dtype: str) -> int:
-        """Return ONNX's number of a numpy type."""
+        """Return the number that ONNX uses for a numpy type."""
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def model(self, shape: Sequence[Any], dtype: str, n_classes: int, ir_version: int) -> Any:
@@ -247,7 +247,7 @@ def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) 
         ) from err
     body = program.model_proto
     for node in body.graph.node:
-        del node.metadata_props[:]  # torch's metadata name files of this machine
+        del node.metadata_props[:]  # torch's metadata contain paths of this machine
     graph.add("Identity", [_add_input(graph, dtype)], "ybar.input")
     graph.nodes.extend(body.graph.node)
     graph.constants.extend(body.graph.initializer)

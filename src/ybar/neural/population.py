@@ -1,4 +1,4 @@
-"""Many runs on the same rows: which of them train as one stack, what is recorded, what is kept."""
+"""Many runs on the same rows: train them in stacks, record every epoch, keep the best."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from . import evaluate
 from .data import Rows, rows_of
-from .loop import Epoch, Recipe, Stack, batches, one_thread, train
+from .loop import Epoch, Recipe, Stack, batches, computing, train
 from .networks import Dense, Module
 from .objective import Run
 from .samples import Samples
 from .transition_layer import HeldOutUpdates, Judgement, LearnedTransition
 
-# Wider products gain nothing from more columns, and lose once the weights leave the cache.
+# Wider matrix products are not faster, and slower if the weights do not fit into the cache.
 _WIDEST_STACK = 512
 _SECONDS_BETWEEN_LOOKS = 0.1
 
@@ -54,7 +54,7 @@ class Selection:
 
 @dataclass
 class Record:
-    """What is known of a run: the values of every epoch, and the weights of the kept one."""
+    """The record of a run: the values of every epoch, and the weights of the kept one."""
 
     run: Run
     reading: evaluate.Reading
@@ -89,7 +89,7 @@ class Record:
     ) -> None:
         """Record an epoch, and keep its weights if the selection says so.
 
-        A provisional epoch is no rival of later ones, which have another T.
+        A provisional epoch is not compared with later ones, whose T differs.
         """
         epoch, provisional = self.n_epochs + 1, judgement.provisional
         if provisional:
@@ -111,15 +111,15 @@ class Record:
         return {name: np.array(values) for name, values in self.history.items()}
 
     def kept(self, name: str) -> float:
-        """Return a value of the epoch that is kept, infinity if there is none."""
+        """Return a value of the kept epoch; infinity if there is none."""
         return self.history[name][self.kept_epoch - 1] if self.weights else math.inf
 
 
 def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
     """Return which runs train as one stack; `width` is that of a run's first layer.
 
-    The stacks depend on nothing else, so that results do not depend on the number of threads. Runs
-    of a method stay together where possible, and runs of one learning rate are neighbours.
+    The stacks do not depend on the number of threads, so the results do not either. Runs of a
+    method stay together if possible, and runs with the same learning rate are adjacent.
     """
     methods = list(dict.fromkeys(run.method for run in runs))
     by_method = sorted(range(len(runs)), key=lambda i: methods.index(runs[i].method))
@@ -142,7 +142,7 @@ class StackTraining:
     inverse : ndarray of shape (K, K)
         T⁻¹, with which URE is computed.
     report : callable
-        Called with each record after each epoch; a true answer stops the run.
+        Called with each record after each epoch; if it returns True, the run stops.
     """
 
     def __init__(
@@ -182,8 +182,7 @@ class StackTraining:
         training = train(self.stack, self.rows, self.data.training, self.recipe, generator, stop)
         with contextlib.closing(training):
             for epoch in training:
-                with one_thread():
-                    values, judgements = self._evaluate(epoch)
+                values, judgements = self._evaluate(epoch)
                 for run, judgement in judgements.items():
                     record = self.records[run]
                     record.update(values[run], self.stack, run, self.selection, judgement)
@@ -193,7 +192,7 @@ class StackTraining:
                 yield
 
     def _evaluate(self, epoch: Epoch) -> tuple[dict[int, dict[str, float]], dict[int, Judgement]]:
-        """Return the values to record of each run that goes on, and how its labels were judged."""
+        """Return the values to record of each active run, and the T that evaluated its labels."""
         logits = None
         if self.data.validation is not None:
             logits = logits_of(self.stack.model, self.rows, self.held_out)
@@ -246,7 +245,7 @@ class StackTraining:
         )
 
     def _end_failed(self, epoch: Epoch, logits: AnyArray | None) -> None:
-        """End runs whose loss, weights or held-out logits are no longer finite."""
+        """End runs whose loss, weights or held-out logits are not finite."""
         for run, record in enumerate(self.records):
             batch = epoch.failed.get(run)
             arrays = self.stack.model.weights(run) if logits is None else [logits[run]]
@@ -272,31 +271,38 @@ def logits_of(model: Dense | Module, rows: Rows, index: IntArray) -> AnyArray:
     return np.empty((model.n_runs, 0, 0)) if out is None else out
 
 
-def train_in_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event) -> None:
-    """Advance all by an epoch in turn until each is at its end, on so many threads."""
+def train_in_turns(
+    trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event, n_threads: int = 1
+) -> None:
+    """Advance all stacks by one epoch in turn, until all have ended.
+
+    They share `n_jobs` threads, and each epoch is computed on `n_threads` threads.
+    """
     waiting = collections.deque(trainings)
     failures: list[BaseException] = []
 
     def work() -> None:
-        while not stop.is_set():
-            try:
-                training = waiting.popleft()
-            except IndexError:
-                return
-            try:
-                next(training)
-            except StopIteration:
-                continue
-            except BaseException as failure:
-                failures.append(failure)
-                stop.set()
-                return
-            waiting.append(training)
+        with computing(n_threads):
+            while not stop.is_set():
+                try:
+                    training = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    next(training)
+                except StopIteration:
+                    continue
+                except BaseException as failure:
+                    failures.append(failure)
+                    stop.set()
+                    return
+                waiting.append(training)
 
-    if n_jobs == 1 or len(trainings) == 1:
+    n_workers = min(n_jobs, len(trainings))
+    if n_workers == n_threads == 1:
         work()
-    else:
-        _on_threads(work, min(n_jobs, len(trainings)), stop)
+    else:  # threads of torch flush subnormal numbers only if they are started by one that does
+        _on_threads(work, n_workers, stop)
     if failures:
         raise failures[0]
 

@@ -1,4 +1,4 @@
-"""`ComplementaryNetClassifierCV`: the learning rate chosen by complementary labels alone."""
+"""`ComplementaryNetClassifierCV`: select the learning rate by complementary labels alone."""
 
 from __future__ import annotations
 

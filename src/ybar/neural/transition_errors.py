@@ -1,6 +1,6 @@
-"""How far held-out labels leave T undetermined, when it was estimated on them.
+"""The uncertainty of a T that was estimated on held-out labels.
 
-Every T is tried with the p that suits it best, among the vector scalings of the network's p:
+Every T is evaluated with the p that fits it best, among the vector scalings of the network's p:
 ``softmax(exp(s) g + b)`` with a temperature s and a bias per class b, whose prior is N(0, 0.25).
 Otherwise errors of p would pass for noise. Few labels leave b near 0; many determine it.
 """
@@ -19,8 +19,8 @@ from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
 
 _BIAS_PRECISION = 4.0
-# Errors of p that no vector scaling removes: so many times fewer labels. Chosen by how often the
-# interval held the true λ, on networks trained in the settings of studies/error_bars.py.
+# Vector scaling does not remove all errors of p. They reduce the effective number of labels by
+# this factor, which studies/error_bars.py chose by the coverage of the intervals of λ.
 _INFLATION = 1.4
 _LOG_SCALE_BOUND = 2.0
 _SETTLED = 1e-3  # decrease of the loss after which Newton steps end; W has twice its error
@@ -35,7 +35,7 @@ MOST_CLASSES = 20  # of a free T, whose covariance has K⁴ entries
 
 
 class HeldOutErrors(NamedTuple):
-    """What is unknown of a T that was estimated on held-out labels.
+    """The uncertainty of a T that was estimated on held-out labels.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """T and the noise in it, estimated from a network's p on held-out complementary labels.
 
-Plain numpy. `transition_layer` trains with the outcome.
+This module needs only numpy. `transition_layer` trains with the estimate.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from .transition_errors import (
 _LOG_SCALE_BOUND = 2.0  # temperatures from e⁻² to e²
 _LARGE = 1e300
 _LEVEL_TOLERANCE, _SCALE_TOLERANCE = 1e-4, 5e-3
-_SMALLEST_LEVEL = 1e-3  # gives every entry of T a start above 0, from which it can be learned
+_SMALLEST_LEVEL = 1e-3  # starts every entry of T above 0, so that it can be learned
 
 
 class TransitionEstimate:
     """The T that explains held-out labels best, given the network's p.
 
-    Every estimate fits a temperature of p as well. Without it, a p that is less confident than it
-    could be would pass for little noise and an overconfident p for much noise, and a network that
-    trained on with such a T would become so.
+    Every estimate fits a temperature of p as well. Otherwise an underconfident p would look like
+    little noise, and an overconfident p like much noise; training with such a T would make p even
+    less or more confident.
 
-    Nothing is computed before it is needed.
+    All attributes are computed at their first use.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ class TransitionEstimate:
 
     @property
     def noise_interval(self) -> tuple[float, float]:
-        """The 95% interval of λ: what a likelihood-ratio test does not reject at any p.
+        """The 95% interval of λ: the levels that a likelihood-ratio test does not reject.
 
-        Any p is any vector scaling of the network's: see `transition_errors`.
+        The test maximises over the vector scalings of the network's p: see `transition_errors`.
         """
         levels = self._levels.levels
         return float(levels[0]), float(levels[-1])
@@ -93,9 +93,9 @@ class TransitionEstimate:
         return self._walk.levels()
 
     def errors(self, matrix: FloatArray | None = None, trust: float = 0.0) -> HeldOutErrors | None:
-        """Return what is unknown of (1-λ)T + λ/K, or of the `matrix` of this `trust`.
+        """Return the errors of (1-λ)T + λ/K, or of the `matrix` of this `trust`.
 
-        None if such a matrix has more classes than its covariance can be computed for.
+        None if there are too many classes to compute the covariance.
         """
         walk = self._walk
         if matrix is None:
@@ -145,9 +145,9 @@ class TransitionEstimate:
         return np.asarray(np.exp(log_softmax(best.x[1:].reshape(K, K))))
 
     def cross_fitted(self, rows: IntArray, trust: float) -> list[FloatArray]:
-        """Return the T to evaluate labels of even rows with, estimated on odd rows, and vice versa.
+        """Return two T: one for labels of even rows, estimated on odd rows, and vice versa.
 
-        Labels overrate a T that was estimated on themselves, the more so the weaker the prior.
+        SCEL on the labels that T was estimated on is too low, most of all with a weak prior.
         `rows` holds the row of each label.
         """
         matrices = []
@@ -198,7 +198,7 @@ class TransitionEstimate:
 
         def losses(noise: float) -> FloatArray:
             log_e = patterns.log_likelihoods(with_uniform_noise(self._T, noise))
-            top = np.maximum(log_e.max(axis=1), -_LARGE)  # many labels per row: far below 0
+            top = np.maximum(log_e.max(axis=1), -_LARGE)  # many labels per row: values far below 0
             evidence = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
             losses = -np.log(evidence) - top[k]
             small = evidence == 0  # underflow: stay in log space
@@ -215,7 +215,7 @@ def _best_log_scale(loss: Callable[[float], float], also: float) -> float:
 def _minimiser(
     function: Callable[[float], float], low: float, high: float, tolerance: float, also: float
 ) -> float:
-    """Return where a function of a number is lowest, or `also` if it is lower there."""
+    """Return the minimiser of a function of a number, or `also` if the function is lower there."""
     options = {"xatol": tolerance}
     x = minimize_scalar(function, bounds=(low, high), method="bounded", options=options).x
     return min((float(x), also), key=function)

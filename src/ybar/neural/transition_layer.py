@@ -28,13 +28,13 @@ from .transition_estimate import TransitionEstimate
 if TYPE_CHECKING:
     from .objective import Run
 
-# Where an entry of T that is 0 starts: a softmax cannot be 0.
+# The start of an entry of T that is 0: a softmax is never 0.
 SMALLEST_ENTRY = 1e-4
-# Where the noise level starts. It rises slowly from far below, and falls fast from above.
+# The start of the noise level: it would rise slowly from far below, but falls fast from above.
 FIRST_NOISE = 0.3
 
 _SMALLEST_NOISE = 1e-4
-# As many as the mean of the weights looks back on.
+# The number of steps that the mean of the weights covers.
 _STEPS_BEFORE_ESTIMATES = 1000
 
 
@@ -87,7 +87,7 @@ def gradient_noise(a: Tensor, log_T: Tensor, at_matrix: Tensor) -> Tensor:
 
 PARAMETRISATIONS = {
     "free": Parametrisation(start_free, log_free, gradient_free, 1.0),
-    # One number that every row informs: it should converge before the weights do.
+    # A single number, informed by every row: it should converge before the weights.
     "noise": Parametrisation(start_noise, log_noise, gradient_noise, 10.0),
 }
 
@@ -101,7 +101,7 @@ class Learner:
         Their positions in the stack.
     parameters : Tensor of shape (runs, ...)
     gradient : Tensor or None
-        The gradient at the parameters; None once no parameter is learned by gradients any more.
+        The gradient at the parameters; None after gradients no longer learn any parameter.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Learner:
             self.prior = trust.reshape(-1, 1, 1), self.parameters.softmax(-1)
 
     def log_matrices(self, log_T: Tensor) -> Tensor:
-        """Return log T of each run as it is now."""
+        """Return the current log T of each run."""
         return self.how.log_matrix(self.parameters, log_T)
 
     def set_gradient(self, summed: Tensor, n_rows: int, n_labels: int) -> None:
@@ -162,7 +162,7 @@ class TransitionLayer:
     learners : list of Learner
         One per method that learns T.
     parameters : list of Tensor or None
-        The learned parameters of each run, with ``.grad``; None if a run learns nothing of T.
+        The learned parameters of each run, with ``.grad``; None if a run does not learn T.
     """
 
     def __init__(self, runs: Sequence[Run], log_T: FloatArray, device: torch.device) -> None:
@@ -181,11 +181,11 @@ class TransitionLayer:
                 self.parameters[run] = parameters
 
     def learner_of(self, runs: Sequence[int]) -> Learner | None:
-        """Return what the runs of a method learn T with, None if they do not."""
+        """Return the learner of T of the runs of a method; None if T is fixed."""
         return next((learner for learner in self.learners if learner.runs == list(runs)), None)
 
     def matrix(self, run: int) -> FloatArray:
-        """Return T as a run has it now."""
+        """Return the current T of a run."""
         log_T = self.log_T
         for learner in self.learners:
             if run in learner.runs:
@@ -193,7 +193,7 @@ class TransitionLayer:
         return np.asarray(np.exp(log_T.cpu().double().numpy()))
 
     def learned(self, run: int, estimate: TransitionEstimate | None) -> LearnedTransition | None:
-        """Return a copy of what a run has learned, with the estimate it was learned by."""
+        """Return a copy of the learned T of a run, with the estimate that it comes from."""
         parameters = self.parameters[run]
         if parameters is None:
             return None
@@ -205,7 +205,7 @@ class TransitionLayer:
 
 
 class LearnedTransition(NamedTuple):
-    """What a run has learned of T.
+    """The learned T of a run.
 
     Attributes
     ----------

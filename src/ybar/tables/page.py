@@ -97,8 +97,8 @@ def _classes(summary: dict[str, Any]) -> Section:
     note = (
         "Predicted: the share of the held-out rows for which the model predicts the class. Implied "
         "by the labels: the shares of the classes that explain the number of complementary labels "
-        "best, if T is right. A class that is far more or less often predicted than implied is one "
-        "that the model confuses with others."
+        "best, if T is right. If the two shares of a class differ widely, the model confuses the "
+        "class with others."
     )
     columns = [Column(name, words=i == 0) for i, name in enumerate(heads)]
     return Section("Classes", [Grid(columns, rows, notes=[note])])

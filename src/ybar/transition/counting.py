@@ -131,13 +131,13 @@ def credible_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return an interval for each entry of T, from rows with both labels.
 
-    By default these are Clopper and Pearson's intervals: whatever T is, each holds its entry with
+    By default these are Clopper and Pearson's intervals: for every T, each contains its entry with
     a probability of at least `level`. With `smoothing` they are credible intervals: the posterior
     of an entry is Beta(a[k], Σa - a[k]), where a is the row of counts plus `smoothing`. Those are
-    narrower; they hold with probability `level` on average over T drawn from that prior.
+    narrower; they contain the entry with probability `level` on average over T from that prior.
 
-    Each interval has equal tails and holds for one entry at a time. It begins at 0 if the entry has
-    no count, and ends at 1 if the entry has all counts of its row.
+    Each interval has equal tails and is for one entry alone. It begins at 0 if the entry has no
+    count, and ends at 1 if the entry has all counts of its row.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
         y_comp, "y_comp must hold one complementary label per row, or be a boolean array (N, K)"
     )
     if classes is None and (comp.ndim == 1 or comp.shape[1:] == (1,)):
-        # The classes of both together; each is encoded alone first, so that errors name it.
+        # The classes of both; each is encoded separately first, so that errors name the argument.
         others = encode(y_comp, name="y_comp")[1]
         classes = union_of_classes(np.unique(column), others, "y_true and y_comp")
     comp, names = encode(y_comp, classes, name="y_comp")

@@ -17,8 +17,8 @@ class Code(NamedTuple):
     Attributes
     ----------
     version : int or None
-        The attribute ``version`` of the function, if it has one. Its author raises it when the
-        function computes something else.
+        The attribute ``version`` of the function, if it has one. Its author increases it when
+        the function computes something different.
     sha256 : str or None
         The hash of the file that defines the function, if it has no version.
     """
@@ -41,8 +41,7 @@ def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]
     reference : str
         ``module:function``.
     expected : Code, optional
-        The code that the run was planned with. Another worker may have different code, which raises
-        ImportError.
+        The code when the run was planned. A worker with different code raises `ImportError`.
     """
     module_name, _, name = reference.partition(":")
     module = importlib.import_module(module_name)
@@ -63,7 +62,7 @@ def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]
 def identify(reference: str) -> Code:
     """Return what identifies the code that ``module:function`` names, as its file is now.
 
-    A module that is not imported yet, as in a dry run, is read and not imported.
+    A module that is not imported yet, as in a dry run, is read but not imported.
     """
     module_name, _, name = reference.partition(":")
     if module_name in sys.modules or module_name.partition(".")[0] == __name__.partition(".")[0]:

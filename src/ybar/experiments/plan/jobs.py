@@ -1,4 +1,4 @@
-"""From a plan to its jobs, and from a run's configuration to its name."""
+"""The jobs of a plan, and the name of each run, derived from its configuration."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from .model import (
     Setting,
 )
 
-# Wider matrix products gain nothing from more runs side by side (see `neural.population`).
+# Beyond this width, more runs side by side are not faster (see `neural.population`).
 _WIDEST_JOB = 512
 _UNKNOWN = Facts("", 0, 0, ("",))
-# Fields that were added after runs had been recorded: at their default they are not part of a name.
+# Fields that were added later: at their default they are not part of the name of a run, so that
+# the names of recorded runs stay valid.
 _ADDED_LATER = (
     *("dropout", "input_dropout", "weight_averaging"),
     *("module", "true_labels", "told_noise", "transition_optimiser"),
@@ -89,10 +90,10 @@ class Job:
 
 
 def training_of(part: Part, method: Method, setting: Setting) -> Training:
-    """Return the training that a row of a table needs, without the learning rate.
+    """Return the training that a table row needs, without the learning rate.
 
-    ``fwd`` and ``cpe-f`` are one training. Under uniform T ``scl-nl`` is the same training too: its
-    loss then differs by a constant.
+    ``fwd`` and ``cpe-f`` share one training. Under uniform T, ``scl-nl`` shares it too, because its
+    loss differs by a constant only.
     """
     if method.loss is not None:
         code = identify(method.loss)
@@ -124,19 +125,22 @@ def trainings(part: Part, setting: Setting) -> list[Training]:
 def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
     """Return all jobs: base by base, trial by trial, so that tables fill evenly.
 
+    In a trial, jobs of many runs come first, so that workers end at about the same time.
+
     Parameters
     ----------
     plan : Plan
     facts : mapping of Dataset to Facts
-        Runs on a data set that is missing here can be counted, but neither named nor run.
+        Runs on a data set that is missing here are only counted; they cannot be named or run.
     """
     return [job for part in plan.parts for job in _jobs_of_part(part, plan, facts)]
 
 
 def _jobs_of_part(part: Part, plan: Plan, facts: Mapping[Dataset, Facts]) -> Iterator[Job]:
-    by_setting = {setting: tuple(trainings(part, setting)) for setting in part.settings}
+    by_setting = [(setting, tuple(trainings(part, setting))) for setting in part.settings]
+    by_setting.sort(key=lambda pair: -len(pair[1]))
     for trial in range(part.trials):
-        for setting, every in by_setting.items():
+        for setting, every in by_setting:
             for dataset in part.datasets:
                 known = facts.get(dataset, _UNKNOWN)
                 job = job_of(plan, part, dataset, known.sha256, setting, trial, every)
@@ -182,7 +186,7 @@ def split(job: Job, most: int) -> list[Job]:
 
 
 def config(job: Job, training: Training) -> dict[str, Any]:
-    """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
+    """Return everything that a run's outcome depends on, and nothing about the machine."""
     kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
     setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
     if setting["classes"] is None:
@@ -201,30 +205,33 @@ def config(job: Job, training: Training) -> dict[str, Any]:
         "validation_fraction": job.validation_fraction,
         "base": job.base.name,
         "kind": kind,
-        "how": _config_of_base(job),
+        "how": _config_of_base(job, training),
         **what,
     }
 
 
-def _config_of_base(job: Job) -> dict[str, Any]:
+def _config_of_base(job: Job, training: Training) -> dict[str, Any]:
     defaults = {field.name: field.default for field in fields(job.base)}
     how = {
         name: value
         for name, value in asdict(job.base).items()
         if name != "name" and (name not in _ADDED_LATER or value != defaults[name])
     }
+    method = methods.METHODS.get(training.method)
+    if training.loss is not None or method is None or method.learns is None:
+        how.pop("transition_optimiser", None)  # there is no T to train
     code = {"module_sha256": job.module_sha256, "module_version": job.module_version}
     return how | {name: value for name, value in code.items() if value is not None}
 
 
 def hash_of(configuration: Mapping[str, Any]) -> str:
-    """Return the name of a run: the sha256 of its configuration, shortened."""
+    """Return the name of a run: the shortened sha256 of its configuration."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
-    """Return the seed from which everything random in a trial is drawn."""
+    """Return the seed of all random draws in a trial."""
     return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
 
 
@@ -236,8 +243,8 @@ def hashes(job: Job) -> list[str]:
 def count_naive(parts: Iterable[Part]) -> int:
     """Return how many trainings the tables would need if no rows shared a training.
 
-    One per table row and learning rate; for networks also both decoders of CPE-F, and both criteria
-    of CPE-T and Fwd.
+    That is one per table row and learning rate. Networks add a second decoder for CPE-F, a second
+    criterion for CPE-T and Fwd, and every criterion of all methods if the plan asks for that.
     """
     total = 0
     for part in parts:
@@ -246,6 +253,7 @@ def count_naive(parts: Iterable[Part]) -> int:
             names = {method.name for method in part.methods}
             rows += 2 * ("cpe-f" in names) * bool(part.base.hidden_layer_sizes)
             rows += 2 * ("cpe-t" in names) + 2 * ("fwd" in names)
+            rows += 3 * len(names) * part.every_criterion
         columns = len(part.datasets) * len(part.settings)
         total += rows * len(part.learning_rates) * columns * part.trials
     return total

@@ -45,7 +45,7 @@ def _is_decoder(value: str) -> str:
     return value
 
 
-# Strict: neither a number from its text, nor 1 from true.
+# Strict: the text "1" is not a number, and neither is true.
 Name = Annotated[str, pydantic.AfterValidator(_not_blank)]
 Decoder = Annotated[str, pydantic.AfterValidator(_is_decoder)]
 Flag = Annotated[bool, pydantic.Field(strict=True)]
@@ -67,8 +67,8 @@ class Dataset:
     Attributes
     ----------
     scale : bool
-        Whether the features of data from a path have mean 0 and deviation 1 in the training rows.
-        Images (uint8) are scaled to [0, 1] instead, as those that come with ybar.
+        Whether features of data from a path are standardised by the training rows (mean 0,
+        standard deviation 1). Images (uint8) are scaled to [0, 1] instead.
     """
 
     name: Name
@@ -89,7 +89,7 @@ class Setting:
     Attributes
     ----------
     transition : "uniform", "weak", "strong" or rows of a matrix
-        The T that the learner gets; weak and strong ones are drawn anew for every trial.
+        The T that the learner uses; "weak" and "strong" are drawn anew for every trial.
     noise : float
         Labels are drawn from (1-noise)T + noise/K.
     classes : tuple of str or None
@@ -111,12 +111,12 @@ class Network:
     module : str or None
         ``module:function`` that builds a torch module, in place of the layers.
     true_labels : bool
-        Whether the network learns from the true labels: the ceiling for complementary ones.
+        Whether the network learns from true labels, as an upper limit for complementary labels.
     told_noise : bool
         Whether the learner's T includes the noise of the setting.
     transition_optimiser : {"own", "weights"}
-        How cpe-t trains its T: without weight decay and with a small epsilon, or as the weights,
-        with their decay and Adam's default epsilon, which is how the paper describes it.
+        How cpe-t trains its T. "own": without weight decay and with a small epsilon. "weights":
+        with the weight decay and Adam's default epsilon, as the paper describes it.
     """
 
     name: Name
@@ -178,7 +178,7 @@ KINDS: dict[str, type[Base]] = {"network": Network, "knn": Neighbors, "gbdt": Bo
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
 class Method:
-    """A row of a table: what is trained, how it is decoded, what chooses its learning rate.
+    """A row of a table: the training, the decoder, and the criterion of its learning rate.
 
     Attributes
     ----------
@@ -186,16 +186,16 @@ class Method:
         As ``method=`` of the networks; "cpe" for bases that have only one method.
     label : str
         What tables call it.
-    criterion : {"scel", "ure"}
+    criterion : {"scel", "ure", "true"}
+        "true" is the test accuracy, which tables show to compare the others with.
     loss : str or None
-        ``module:function`` of a method that ybar does not know, and `estimates` as in
-        `neural.methods.Method`.
+        ``module:function`` of a user's method; `estimates` is as in `neural.methods.Method`.
     """
 
     name: Name
     label: Name
     decoder: Decoder = "max"
-    criterion: Literal["scel", "ure"] = "scel"
+    criterion: Literal["scel", "ure", "true"] = "scel"
     loss: Name | None = None
     estimates: Literal["p", "q"] = "p"
 
@@ -215,6 +215,8 @@ class Part:
     uniform_risk : bool
         Whether ``ure``, ``ure-nn`` and ``ure-ga`` assume uniform T when they train, as the
         paper's baselines do.
+    every_criterion : bool
+        Whether a table shows each method by each criterion.
     """
 
     base: Base
@@ -224,11 +226,12 @@ class Part:
     methods: tuple[Method, ...]
     learning_rates: tuple[float | None, ...] = (None,)
     uniform_risk: bool = True
+    every_criterion: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is to be run."""
+    """Everything that is to be run."""
 
     name: str
     parts: tuple[Part, ...]
@@ -236,7 +239,7 @@ class Plan:
 
 
 class Facts(NamedTuple):
-    """What a plan must know of a data set before it can name its runs."""
+    """The facts about a data set that the names of runs depend on."""
 
     sha256: str
     n_rows: int

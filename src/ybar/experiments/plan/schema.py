@@ -1,4 +1,4 @@
-"""The tables of a plan's TOML file: what each may hold, and how they become a plan.
+"""The tables of a plan's TOML file: their keys, and their conversion to a plan.
 
 The checks here raise ValueError with a predicate such as "be some text"; `reading` turns it into
 "KEY must be some text; got VALUE".
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cas
 
 from ... import datasets, transition
 from ...neural import methods as networks
+from ...transition.counting import ANNOTATORS
 from ...transition.reading import WORDS, read_matrix
 from ...utils.checks import shown
 from ...utils.extras import require
@@ -57,7 +58,7 @@ _DATASETS = ("digits", *datasets.REGISTRY)
 class Definitions:
     """What a plan has defined so far, by name, and the folder that its paths start from.
 
-    With `imports` the modules that the plan names are imported, else they only must be there.
+    With `imports`, modules that the plan names are imported; otherwise they only have to exist.
     """
 
     folder: Path | None
@@ -88,10 +89,13 @@ class _Matrix(NamedTuple):
 def _matrix(value: Any, info: Info) -> _Matrix:
     if isinstance(value, str) and value in WORDS:
         return _Matrix(value)
-    allowed = f"be {', '.join(map(repr, WORDS))}, rows of numbers, or the path of a CSV file"
+    words = ", ".join(map(repr, (*WORDS, *ANNOTATORS)))
+    allowed = f"be {words}, rows of numbers, or the path of a CSV file"
     rows, classes = value, None
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and value in ANNOTATORS:  # the classes are other data's
+            rows = transition.annotators(value)
+        elif isinstance(value, str):
             rows, classes = read_matrix(_regular(_definitions(info).path(value)))
         T = transition.check(rows)
     except (ValueError, TypeError, OSError) as error:
@@ -102,24 +106,24 @@ def _matrix(value: Any, info: Info) -> _Matrix:
 
 
 def _regular(path: Path) -> Path:
-    """Return a path that is no device and no pipe, which may have no end."""
+    """Return a path that is not a device or a pipe, which may be endless."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is no regular file")
     return path
 
 
 def _function(value: str, info: Info) -> str:
-    # The module may lie beside the plan: this process, and those that it starts, must find it.
+    # The module may be in the folder of the plan, where this process and its workers must find it.
     folder = _definitions(info).folder
     if folder is not None and str(folder) not in sys.path:
-        sys.path.append(str(folder))  # last: a random.py there must not replace Python's own
+        sys.path.append(str(folder))  # at the end: a random.py there must not hide Python's
     allowed = "be 'module:function' that Python can import, beside the plan or installed"
     try:
         if not _definitions(info).imports:
             identify(value)
             return value
         function = find_function(value)
-    except (Exception, SystemExit) as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise any error
         raise ValueError(f"{allowed} ({type(error).__name__}: {error})") from error
     if not callable(function):
         raise ValueError(f"{allowed}, and that can be called")
@@ -162,7 +166,7 @@ def _find_method(value: Any, info: Info) -> Method:
 
 
 def _define(values: tuple[Any, ...], info: Info) -> tuple[Any, ...]:
-    """Note what an array of tables defines, for the parts of the plan that name it."""
+    """Record what an array of tables defines, for the parts of the plan that refer to it."""
     known = getattr(_definitions(info), f"{info.field_name}s")
     for each in values:
         if each.name in known:
@@ -184,7 +188,7 @@ Methods = Annotated[
 
 
 def _locate(dataset: Dataset, info: Info) -> Dataset:
-    """Return a data set of the plan with the path of its files, which must be there."""
+    """Return a data set of the plan with the path of its files, which must exist."""
     if dataset.path is None:
         raise ValueError("have a path: a folder of idx files, an .npz, a .csv or a .parquet")
     file = _definitions(info).path(dataset.path)
@@ -225,7 +229,7 @@ class _MethodTable:
 
 @dataclass(frozen=True)
 class _Defaults:
-    """What a ``[[base]]`` does not say itself."""
+    """Defaults of every ``[[base]]``."""
 
     datasets: tuple[Dataset, ...]
     settings: tuple[Setting, ...]
@@ -234,7 +238,7 @@ class _Defaults:
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=KNOWN_KEYS)
 class _Grid:
-    """What every ``[[base]]`` may say beside the fields of its base."""
+    """The keys of every ``[[base]]``, besides the fields of its base."""
 
     datasets: Datasets | None = None
     settings: Settings | None = None
@@ -257,6 +261,7 @@ class _NetworkTable(Network, _Grid):
     methods: Methods
     learning_rates: Rates
     uniform_risk: Flag = True
+    every_criterion: Flag = False
     module: Reference | None = None
 
     @pydantic.model_validator(mode="after")
@@ -281,6 +286,7 @@ class _NetworkTable(Network, _Grid):
             methods=self.methods,
             learning_rates=self.learning_rates,
             uniform_risk=self.uniform_risk,
+            every_criterion=self.every_criterion,
         )
 
 
@@ -303,7 +309,7 @@ def _base_of(table: _Grid) -> Base:
 class PlanTable:
     """The whole file."""
 
-    # Checked in this order: the definitions come before what names them.
+    # Checked in this order: definitions come before references to them.
     dataset: Annotated[
         tuple[Annotated[Dataset, pydantic.AfterValidator(_locate)], ...],
         pydantic.AfterValidator(_define),

@@ -33,6 +33,8 @@ class Rule(NamedTuple):
     def names(self, part: Part, method: Method) -> tuple[str, str]:
         """Return the names that the validation loss and the accuracy have in a run's scores."""
         decoder = method.decoder
+        if method.criterion == "true":
+            return f"last.accuracy_{decoder}", f"last.accuracy_{decoder}"
         loss = "scel"
         if method.criterion == "ure":
             loss = f"ure_uniform_{decoder}" if self.ure == "uniform" else f"ure_{decoder}"
@@ -58,8 +60,8 @@ class Runs:
         Runs of other plans among them do not count.
     plan : Plan
     facts : mapping of Dataset to Facts, optional
-        Which data the plan means. A data set that is missing here stands for the data that its
-        entries were run on last.
+        The data that the plan refers to. For a data set that is missing here, it is the data of
+        its most recent entries.
     every_job : sequence of Job, optional
         All jobs of the plan, if they are known already.
     """
@@ -90,7 +92,7 @@ class Runs:
     def planned(self) -> dict[str, str]:
         """The base of each planned run, by a name that does not depend on the version of the data.
 
-        Runs that parts share are there once.
+        A run that several parts share occurs once.
         """
         every_job = jobs(self.plan, {}) if self._jobs is None else self._jobs
         return {
@@ -101,7 +103,7 @@ class Runs:
 
     @functools.cached_property
     def entries(self) -> list[Entry]:
-        """The recorded runs of the plan, on the data that its tables are of."""
+        """The recorded runs of the plan, on the data of its tables."""
         versions = {dataset.name: sha256 for dataset, sha256 in self.versions.items()}
         return [
             entry
@@ -115,8 +117,8 @@ class Runs:
     ) -> Chosen | None:
         """Return the run that counts; None if some have not ended, or all failed.
 
-        A choice among some of the learning rates would be another choice. Of two runs with the same
-        loss the first in the plan counts.
+        All learning rates must have ended, because the missing one could be the best. Of two runs
+        with the same loss, the first in the plan counts.
         """
         if dataset not in self.versions:
             return None
@@ -130,8 +132,9 @@ class Runs:
                 candidates.append(Chosen(entry, rate, entry.scores[accuracy]))
         if not candidates:
             return None
-        # To the digits of an export: URE has few values, and its ties must be the same there.
-        return min(candidates, key=lambda chosen: float(f"{chosen.entry.scores[loss]:.6g}"))
+        # Rounded to the digits of an export: URE has few values, and ties must be the same there.
+        sign = -1 if method.criterion == "true" else 1
+        return min(candidates, key=lambda chosen: sign * float(f"{chosen.entry.scores[loss]:.6g}"))
 
     def choose_all(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule

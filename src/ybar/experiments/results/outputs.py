@@ -64,7 +64,7 @@ def write(runs: Runs, folder: Path, *, epoch: str = "last") -> Written:
     except OSError as error:
         raise OSError(
             f"output {folder} could not be written to ({error.strerror or error}). All runs are "
-            "in the ledger: make room, and use --no-run"
+            "in the ledger: make room, then repeat the command with --no-run"
         ) from error
 
 
@@ -94,17 +94,17 @@ def _summary(runs: Runs, agreement: tables.Agreement, folder: Path) -> str:
     text = ""
     if agreement.run:
         text = (
-            f"{agreement.agree} of {agreement.run} cells agree with the paper "
-            f"({agreement.published} are published). "
+            f"{agreement.agree} of {agreement.run} cells agree with the paper, which published "
+            f"{agreement.published}. "
         )
     if agreement.tested:
         text += (
-            f"{agreement.within} of {agreement.tested} with five trials are within two standard "
-            "errors. "
+            f"{agreement.within} of {agreement.tested} cells with five trials are within two "
+            "standard errors of the paper. "
         )
     failed = sum(entry.cause is not None for entry in runs.entries)
     if failed:
-        text += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
+        text += f"{failed} runs failed: the page shows why; --retry-failed repeats them. "
     return f"{text}Written: {plain(str(folder / 'report.html'))}"
 
 
@@ -156,7 +156,7 @@ def _share(part: int, of: int) -> str:
 def _choices(runs: Runs, built: Mapping[str, Sequence[tables.Table]]) -> str:
     """Return how many cells agree under each choice that the paper leaves open, as Markdown.
 
-    `built` has tables by their epoch, URE under the learner's T, that need not be built again.
+    `built` holds tables by epoch, with URE under the learner's T, that need not be built again.
     """
     lines = [
         "| epoch | URE under | cells run | agree | share |",

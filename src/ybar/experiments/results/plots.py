@@ -52,10 +52,10 @@ def loss_curves(
 ) -> Figure | None:
     """Plot the training and validation loss of methods, a panel for each setting.
 
-    These are the methods that SCEL chooses for (in the paper CPE-I, CPE-F and CPE-T), whose losses
-    can be compared, and those of the user, as far as they were run. Lines are means over trials,
-    each trial with the learning rate chosen at the last epoch; bands are one standard deviation to
-    both sides.
+    The plot shows the methods that were run and whose learning rate SCEL selects (in the paper
+    CPE-I, CPE-F and CPE-T), because their losses can be compared, and the methods of the user.
+    Lines are means over trials, each with the learning rate chosen at the last epoch; bands are one
+    standard deviation to both sides.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def loss_curves(
 def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
     """Return the curves that `loss_curves` draws, by the hash of their run.
 
-    They are a small part of all curves. An export with them is enough for all tables and figures.
+    An export with only these curves, a small part of all, is enough for all tables and figures.
     """
     return {
         entry.hash: {name: entry.curves[name] for name in _LOSSES}
@@ -155,7 +155,7 @@ def _draw_losses(ax: Any, histories: Sequence[list[Entry]]) -> None:
 
 
 def _trials(counts: Mapping[str, int], of: int) -> str:
-    """Return the number of trials, or that of each method if they differ."""
+    """Return the number of trials as text; of each method if the numbers differ."""
     if len(set(counts.values())) == 1:
         return f"{next(iter(counts.values()))}/{of} trials"
     if len(counts) > _MOST_COUNTED:
@@ -166,13 +166,14 @@ def _trials(counts: Mapping[str, int], of: int) -> str:
 def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """Plot accuracy against the noise of strong labels: a panel for each base and data set.
 
-    Lines are means over trials, bars one standard deviation; faint dashed lines are the paper's, if
-    the paper has any.
+    Lines are means over trials, and bars are one standard deviation. Faint dashed lines are the
+    paper's accuracies.
+
     The noise level of a setting comes from its name, such as strong or noise-0.1.
     """
     groups = {
         name: shown
-        for name, rows in _groups(t for t in tables if t.name not in COMPARISONS).items()
+        for name, rows in _groups(t for t in tables if not t.name.startswith(COMPARISONS)).items()
         if (shown := {at: row for at, row in rows.items() if _is_shown(row)})
         and any(cell.n and _noise(c[1]) for row in shown.values() for c, cell in row.items())
     }

@@ -1,4 +1,4 @@
-"""`Method`: all that the library knows of one way to learn from complementary labels."""
+"""`Method`: the facts about one way to learn from complementary labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Method:
     decoder : str
         How its predictions are made by default; "max" is argmax of its p.
     criterion : {"scel", "ure"}
-        The validation loss that selects its learning rate in the paper's protocol.
+        The validation loss that selects the learning rate in the paper's protocol.
     family : {"likelihood", "risk", "surrogate", "other"}
         "likelihood": the loss is -log q[ȳ]. "risk": an unbiased estimate of the ordinary risk, by
         the inverse of T. "surrogate": the loss does not depend on T. "other": nothing is known.
@@ -70,22 +70,22 @@ class Method:
 
     @property
     def learns_true_labels(self) -> bool:
-        """Whether true labels can train it: as complementary labels under the unit matrix."""
+        """Whether it can learn from true labels, as complementary labels under the unit matrix."""
         return self.family == "likelihood"
 
     @property
     def accepts_evidence(self) -> bool:
-        """Whether it learns from any likelihood of the classes, not from single labels only."""
+        """Whether it can learn from any likelihood of the classes, not only from single labels."""
         return self.family == "likelihood" and self.estimates == "p"
 
     @property
     def reads_rows(self) -> bool:
-        """Whether the labels of a row make one sample, not one sample each."""
+        """Whether all labels of a row form one sample."""
         return self.accepts_evidence or self.joint_labels
 
     @property
     def models_labels(self) -> bool:
-        """Whether it is trained to estimate q, so that comparing q with the rows of T decodes."""
+        """Whether training estimates q, so that q can be compared with the rows of T to decode."""
         return self.family not in ("risk", "surrogate")
 
     @property

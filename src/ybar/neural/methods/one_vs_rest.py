@@ -123,7 +123,7 @@ def _shares(
     of_class = ruled_out.T * mass
     total = of_class.sum(-1, keepdim=True)
     others = 1 - z.new_tensor(priors).unsqueeze(-1)
-    # A class that no row rules out has no mass: 0/1 in place of 0/0.
+    # For a class that no row rules out: 0/1 in place of 0/0.
     return others * of_class / total.where(total > 0, 1.0), mass / mass.sum()
 
 

@@ -15,7 +15,7 @@ from .method import Method
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Above e^80, 1/s[k] is taken for e^80: its square must be finite in single precision's range.
+# 1/s[k] is at most e^80, because its square must be finite in single precision.
 _LARGEST_LOG = 80.0
 
 
