@@ -32,6 +32,7 @@ from sklearn.pipeline import make_pipeline
 import loops
 import networks
 import populations
+import streaming
 import sweeps
 from ybar import (
     CPEBoostingClassifierCV,
@@ -242,6 +243,7 @@ BENCHMARKS = {
         *networks.BENCHMARKS,
         *loops.BENCHMARKS,
         *populations.BENCHMARKS,
+        *streaming.BENCHMARKS,
         *sweeps.BENCHMARKS,
     )
 }
