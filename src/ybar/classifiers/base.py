@@ -164,7 +164,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         n_rows, n_classes = _num_samples(X), len(observed.classes)
         checks.same_length("X", n_rows, "y", len(observed))
         observed = weighted(observed, sample_weight)
-        _check_several_classes(observed)
+        check_several_classes(observed)
         if n_rows < n_classes:
             raise ValueError(
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
@@ -174,7 +174,10 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _observe(self, y: ArrayLike | labels.Evidence, known: ArrayLike | None) -> Observed:
         """Return y in the internal form; raise if the classifier cannot learn from it."""
-        observed = observe(y, known)
+        return self._accept(observe(y, known), known)
+
+    def _accept(self, observed: Observed, known: ArrayLike | None) -> Observed:
+        """Return observations as the classifier learns from them; raise if it cannot."""
         if observed.by_label:
             return observed
         classes = observed.classes
@@ -238,7 +241,7 @@ def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
     return observed
 
 
-def _check_several_classes(observed: Observed) -> None:
+def check_several_classes(observed: Observed) -> None:
     """Check that labels are of at least two classes; otherwise there is nothing to learn."""
     if not observed.by_label:
         return

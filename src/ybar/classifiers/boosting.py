@@ -189,11 +189,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         """
         lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
         with self._all_or_nothing():
-            if not isinstance(self.method, str) or self.method not in TARGETS:
-                raise ValueError(
-                    "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
-                    f"estimate p); got {checks.shown(self.method)}"
-                )
+            self._check_method()
             X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
             observed = self._observe_fit(X, y, sample_weight)
             self._check_settings()
@@ -215,6 +211,13 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             self.seen_classes_, self.estimates_ = target.seen, target.estimates
             self.decoder_ = "l1" if observed.by_label else "max"
         return self
+
+    def _check_method(self) -> None:
+        if not isinstance(self.method, str) or self.method not in TARGETS:
+            raise ValueError(
+                "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
+                f"estimate p); got {checks.shown(self.method)}"
+            )
 
     def _check_settings(self) -> None:
         checks.n_jobs(self.n_jobs)

@@ -86,6 +86,7 @@ class Likelihood:
         distance = ((softmax(self.log_e[used], axis=1) - 1 / K) ** 2).sum(axis=1)[code]
         weights = None if self.weights is None else self.weights[self.usable]
         self.information = K / (K - 1) * np.average(distance, weights=weights)
+        self.curvature = self.information * K / (K - 1)
 
     def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
         """Return the usable rows; LightGBM requires labels, but does not read them."""
@@ -115,15 +116,7 @@ class Likelihood:
         """Return the function from the scores of those rows to both derivatives of the loss."""
         log_e = self.log_e[self.observed.code[rows]]
         weight = 1.0 if self.weights is None else self.weights[rows, None]
-        K = len(self.seen)
-        curvature = self.information * K / (K - 1)
-
-        def derivatives(scores: AnyArray, _: Any) -> tuple[FloatArray, FloatArray]:
-            p = softmax(scores, axis=1)
-            slope = p - softmax(scores + log_e, axis=1)
-            return weight * slope, weight * (curvature * p * (1 - p))
-
-        return derivatives
+        return lambda scores, _: derivatives(scores, log_e, weight, self.curvature)
 
     def losses(self, scores: AnyArray, part: IntArray) -> Losses:
         """Return the loss of each label of the rows; for evidence, of each informative row."""
@@ -131,6 +124,15 @@ class Likelihood:
         log_e = patterns.log_likelihoods(self.observed.T)[code]
         values = -log_likelihood(log_softmax(scores)[rows], log_e)
         return Losses(values, part[rows], len(self.observed))
+
+
+def derivatives(
+    scores: AnyArray, log_e: FloatArray, weight: Any, curvature: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return both derivatives of the loss of `Likelihood` with respect to the scores."""
+    p = softmax(scores, axis=1)
+    slope = p - softmax(scores + log_e, axis=1)
+    return weight * slope, weight * (curvature * p * (1 - p))
 
 
 TARGETS: dict[str, type[Labels] | type[Likelihood]] = {"cpe-i": Labels, "cpe-f": Likelihood}

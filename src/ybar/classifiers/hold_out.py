@@ -60,12 +60,17 @@ def splits(
     return weighted
 
 
-def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
+def check_fraction(fraction: float) -> None:
+    """Raise an error unless a share of rows can be held out."""
     if not isinstance(fraction, (float, np.floating)) or not 0 < fraction < 1:
         raise ValueError(
             "validation_fraction must be a float between 0 and 1, both excluded; got "
             f"{shown(fraction)}"
         )
+
+
+def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
+    check_fraction(fraction)
     n_validation = math.ceil(fraction * n_rows)
     if n_validation >= n_rows:
         raise ValueError(

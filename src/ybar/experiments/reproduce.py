@@ -85,13 +85,11 @@ def reproduce(
         if run:
             _run(jobs, opened, facts, n_jobs, dask, retry_failed, console)
         entries = opened.entries(curves=True)
-    _write(Runs(entries, plan, facts, every_job), entries, folder, epoch, export)
+    _write(Runs(entries, plan, facts, every_job), folder, epoch, export)
 
 
-def _write(
-    runs: Runs, entries: Sequence[Entry], folder: Path, epoch: str, export: Sequence[Path]
-) -> None:
-    """Write the results, print the tables that are not empty, and export all runs."""
+def _write(runs: Runs, folder: Path, epoch: str, export: Sequence[Path]) -> None:
+    """Write the results, print the tables that are not empty, and export the runs."""
     written = outputs.write(runs, folder, epoch=epoch)
     out = require("rich.console", "cli", "ybar reproduce").Console()
     for table in written.tables:
@@ -99,7 +97,7 @@ def _write(
             out.print(render.terminal(table), "")
     curves = plots.drawn_from(runs) if export else {}
     for each in export:
-        transfer.export(entries, each, curves)
+        transfer.export(runs.entries, each, curves)
     out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -127,7 +127,7 @@ class SCELScorer(_Scorer):
     def _losses(
         self, classifier: Any, X: Any, observed: Observed, sample_weight: ArrayLike | None
     ) -> Losses:
-        if _has_its_transition(observed, classifier):
+        if has_its_transition(observed, classifier):
             observed = _as_learned(observed, classifier)
         if observed.by_label:
             probabilities = classifier.predict_complementary_proba(X)
@@ -151,7 +151,7 @@ class UREScorer(_Scorer):
     ) -> Losses:
         predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
         T = classifier.label_transition_
-        if observed.transition is not None and not _has_its_transition(observed, classifier):
+        if observed.transition is not None and not has_its_transition(observed, classifier):
             T = observed.transition
         (losses,) = ure_losses(observed, T, sample_weight, stacklevel=4, y_pred=predicted)
         return losses
@@ -161,7 +161,7 @@ scel_scorer = SCELScorer()
 ure_scorer = UREScorer()
 
 
-def _has_its_transition(observed: Observed, classifier: Any) -> bool:
+def has_its_transition(observed: Observed, classifier: Any) -> bool:
     """Return whether evidence has the T that was passed to the classifier."""
     T = observed.transition
     return T is not None and np.allclose(T, classifier.transition_, rtol=0, atol=1e-9)

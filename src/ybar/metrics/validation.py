@@ -196,12 +196,17 @@ def _mean_and_error(
         return mean, std_error
     n_rows = len(np.unique(losses.rows))
     effective = effective_size(losses, sample_weight).effective
+    return mean, checked_error(std_error, n_rows, effective, stacklevel=4)
+
+
+def checked_error(std_error: float, n_rows: int, effective: float, *, stacklevel: int) -> float:
+    """Return a standard error; NaN, with a warning, if the weights leave too few effective rows."""
     if effective >= min(_FEWEST_ROWS, _EQUAL * n_rows):
-        return mean, std_error
+        return std_error
     warnings.warn(
         f"sample_weight varies so much that {n_rows:,} rows count as {effective:.1f}: too few for "
         "a standard error, which is NaN. Use weights that vary less, or metrics.compare, which "
         "adapts to them",
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
-    return mean, math.nan
+    return math.nan

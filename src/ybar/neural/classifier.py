@@ -22,6 +22,7 @@ from . import samples, settings
 from .base import NetBase
 from .methods import Method
 from .reporting import Callback
+from .streaming import Stream
 
 if TYPE_CHECKING:
     from .fitting import Start
@@ -81,7 +82,10 @@ class ComplementaryNetClassifier(NetBase):
     device : {"auto", "cpu", "cuda", "mps"}
         "auto" is CUDA if available, else the CPU. "mps" has not been tested.
     random_state : int, Generator, RandomState or None
-        The same seed gives the same bits on a CPU.
+        The same seed and number of threads give the same bits on a CPU.
+    n_threads : int
+        Threads that one training uses. Several round sums differently from one. More threads than
+        idle cores slow the training down, because each step waits for the last of them.
     warm_start : bool
         Whether `fit` continues from the weights of the last fit.
     verbose : bool
@@ -173,6 +177,7 @@ class ComplementaryNetClassifier(NetBase):
         patience: int | None = None,
         device: str = "auto",
         random_state: Seed = None,
+        n_threads: int = 1,
         warm_start: bool = False,
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
@@ -194,14 +199,15 @@ class ComplementaryNetClassifier(NetBase):
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), memory map, or torch Dataset
+        X : array-like of shape (N, n_features), memory map, torch Dataset, or stream
             If a dataset's items are tuples, their first entry is used. With `network`, arrays may
-            have more than two dimensions.
-        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+            have more than two dimensions. `ybar.datasets.stream` reads files larger than memory.
+        y : array-like of shape (N,), boolean array of shape (N, K), Evidence, or a column's name
             Complementary labels: classes that the rows are said not to be. Several labels of a row
             are assumed independent: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their joint
             likelihood, the other methods from each label separately. Those four also accept
-            `ybar.labels.Evidence`: ordinary labels, sets and more.
+            `ybar.labels.Evidence`: ordinary labels, sets and more. If X is a stream, there is one
+            label per row, and y may be the name of their column.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -249,6 +255,8 @@ class ComplementaryNetClassifier(NetBase):
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
             method = self._check_settings([trust])
+            if isinstance(X, Stream):
+                raise TypeError("X must be rows in memory for partial_fit; got a stream. Use fit")
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             observed = self._check_part(X, y, classes, sample_weight)

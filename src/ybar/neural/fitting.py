@@ -12,7 +12,7 @@ import torch
 
 from .. import decode
 from ..utils.typing import AnyArray
-from .data import Rows
+from .data import rows_of
 from .evaluate import Reading
 from .loop import Recipe, Stack
 from .networks import Dense, Module
@@ -72,7 +72,7 @@ class Architecture:
                 device=self.device,
             )
         model = Module(self.network, runs[0].seed, self.device)
-        rows = Rows(X, self.device).fetch(np.arange(min(2, len(X))))
+        rows = rows_of(X, self.device).fetch(np.arange(min(2, len(X))))
         try:
             with model.randomness():
                 n_outputs = model.forward(rows).shape[2]
@@ -191,7 +191,7 @@ def fit_runs(
         trainings.append(training)
     epochs = [each.epochs(np.random.default_rng(order_seed), stop) for each in trainings]
     try:
-        train_in_turns(epochs, n_jobs, stop)
+        train_in_turns(epochs, n_jobs, stop, recipe.n_threads)
     except KeyboardInterrupt:
         raise Interrupted(records) from None
     if keep_state:

@@ -42,6 +42,7 @@ class Recipe:
     weight_decay: float = 0.0
     weight_averaging: float = 0.0
     transition_as_weights: bool = False
+    n_threads: int = 1
 
 
 class Epoch(NamedTuple):
@@ -158,22 +159,18 @@ def train(
         started = time.perf_counter()
         total = np.zeros(model.n_runs)
         objective.pop_losses()
-        order = generator.permutation(n)
-        at = torch.from_numpy(order).to(device)
-        rows_now, y_now = samples.rows[order], y_comp[at]
-        weight_now = None if weight is None else weight[at]
-        with one_thread(), model.randomness():
-            parts = batches(n, recipe.batch_size)
-            fetched = zip(parts, rows.batches(rows_now, parts), strict=True)
-            for batch, (part, x) in enumerate(fetched, start=1):
+        n_seen = 0
+        with model.randomness():
+            fetched = _batches_of_epoch(rows, samples, y_comp, weight, recipe, generator)
+            for batch, (x, y_now, weight_now) in enumerate(fetched, start=1):
                 if stop.is_set():
                     return
                 logits = model.forward(x, train=True)
-                weight_batch = None if weight_now is None else weight_now[part]
-                gradient = objective(logits, y_now[part], weight_batch)
+                gradient = objective(logits, y_now, weight_now)
                 model.backward(gradient, 1 / len(x))
                 stack.step()
-                if batch % _BATCHES_PER_SUM == 0 or part.stop >= n:
+                n_seen += len(x)
+                if batch % _BATCHES_PER_SUM == 0 or n_seen >= n:
                     sums = objective.pop_losses()
                     total += sums.sum(axis=0) / n
                     _note_failures(failed, sums, batch)
@@ -185,6 +182,23 @@ def train(
             return
 
 
+def _batches_of_epoch(
+    rows: Rows,
+    samples: Samples,
+    y_comp: Tensor,
+    weight: Tensor | None,
+    recipe: Recipe,
+    generator: np.random.Generator,
+) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """Yield rows, labels and weights in batches, in the random order of the source of the rows."""
+    for order in rows.orders(len(samples.rows), generator):
+        at = torch.from_numpy(order).to(y_comp.device)
+        y_now, weight_now = y_comp[at].long(), None if weight is None else weight[at]
+        parts = batches(len(order), recipe.batch_size)
+        for part, x in zip(parts, rows.batches(samples.rows[order], parts), strict=True):
+            yield x, y_now[part], None if weight_now is None else weight_now[part]
+
+
 def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None:
     """Record the runs whose loss was not finite in one of the batches so far."""
     for at, run in np.argwhere(~np.isfinite(sums)):
@@ -192,8 +206,8 @@ def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread, with subnormal numbers flushed to 0, inside the context.
+def computing(n_threads: int = 1) -> Iterator[None]:
+    """Compute on so many threads, with subnormal numbers flushed to 0, inside the context.
 
     With one thread, sums do not depend on the number of cores, and parallel runs do not wait for
     each other's threads. Subnormal numbers (below 1.2e-38) appear in large numbers where
@@ -201,7 +215,7 @@ def one_thread() -> Iterator[None]:
     several times as long. Both settings belong to the calling thread and are restored at the end.
     """
     threads, flushed = torch.get_num_threads(), _flushes_subnormals()
-    torch.set_num_threads(1)
+    torch.set_num_threads(n_threads)
     torch.set_flush_denormal(True)  # no effect on processors without this mode
     try:
         yield

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from . import evaluate
-from .data import Rows
-from .loop import Epoch, Recipe, Stack, batches, one_thread, train
+from .data import Rows, rows_of
+from .loop import Epoch, Recipe, Stack, batches, computing, train
 from .networks import Dense, Module
 from .objective import Run
 from .samples import Samples
@@ -158,7 +158,7 @@ class StackTraining:
         self.stack, self.records, self.data = stack, list(records), data
         self.recipe, self.selection, self.inverse, self.report = recipe, selection, inverse, report
         device = stack.model.device
-        self.rows = Rows(data.X, device)
+        self.rows = rows_of(data.X, device)
         self.watched = [(Rows(X, device), measure) for X, measure in data.watched]
         self.updates: HeldOutUpdates | None = None
         if data.validation is not None:
@@ -182,8 +182,7 @@ class StackTraining:
         training = train(self.stack, self.rows, self.data.training, self.recipe, generator, stop)
         with contextlib.closing(training):
             for epoch in training:
-                with one_thread():
-                    values, judgements = self._evaluate(epoch)
+                values, judgements = self._evaluate(epoch)
                 for run, judgement in judgements.items():
                     record = self.records[run]
                     record.update(values[run], self.stack, run, self.selection, judgement)
@@ -272,31 +271,38 @@ def logits_of(model: Dense | Module, rows: Rows, index: IntArray) -> AnyArray:
     return np.empty((model.n_runs, 0, 0)) if out is None else out
 
 
-def train_in_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event) -> None:
-    """Advance all stacks by one epoch in turn, on several threads, until all have ended."""
+def train_in_turns(
+    trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event, n_threads: int = 1
+) -> None:
+    """Advance all stacks by one epoch in turn, until all have ended.
+
+    They share `n_jobs` threads, and each epoch is computed on `n_threads` threads.
+    """
     waiting = collections.deque(trainings)
     failures: list[BaseException] = []
 
     def work() -> None:
-        while not stop.is_set():
-            try:
-                training = waiting.popleft()
-            except IndexError:
-                return
-            try:
-                next(training)
-            except StopIteration:
-                continue
-            except BaseException as failure:
-                failures.append(failure)
-                stop.set()
-                return
-            waiting.append(training)
+        with computing(n_threads):
+            while not stop.is_set():
+                try:
+                    training = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    next(training)
+                except StopIteration:
+                    continue
+                except BaseException as failure:
+                    failures.append(failure)
+                    stop.set()
+                    return
+                waiting.append(training)
 
-    if n_jobs == 1 or len(trainings) == 1:
+    n_workers = min(n_jobs, len(trainings))
+    if n_workers == n_threads == 1:
         work()
-    else:
-        _on_threads(work, min(n_jobs, len(trainings)), stop)
+    else:  # threads of torch flush subnormal numbers only if they are started by one that does
+        _on_threads(work, n_workers, stop)
     if failures:
         raise failures[0]
 

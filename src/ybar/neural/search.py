@@ -125,8 +125,8 @@ patience, device, random_state, verbose, callbacks :
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), memory map, or torch Dataset
-        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+        X : array-like of shape (N, n_features), memory map, torch Dataset, or stream
+        y : array-like of shape (N,), boolean array of shape (N, K), Evidence, or a column's name
             As in `ComplementaryNetClassifier.fit`.
         sample_weight : array-like of shape (N,), optional
 

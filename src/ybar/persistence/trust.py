@@ -14,7 +14,7 @@ import numpy as np
 
 from .schema import Node
 
-FUNCTIONS = ("ybar.neural.networks.cnn.small_cnn",)
+FUNCTIONS = ("ybar.neural.networks.cnn.small_cnn", "ybar.neural.networks.resnet.resnet18")
 
 # Types in our classifiers and in scikit-learn's usual base estimators that skops does not trust by
 # default: containers of numbers and settings, which run no code from the file.

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import metrics, transition
 from ..utils.distances import pairwise
-from ..utils.errors import FailureError, UnexplainedFailureError
+from ..utils.errors import FailureError, InputError, UnexplainedFailureError
 from ..utils.typing import IntArray
 from . import accuracy, answers, candidates, scoring, verdict
 from .candidates import CandidateResult
@@ -173,6 +173,11 @@ def fit(
         Called with the result of each candidate.
     """
     training, held_out = candidates.split(table.y_comp.mask, seed)
+    if len(training) < (n_classes := len(table.y_comp.classes)):
+        raise InputError(
+            f"the table must have at least {n_classes:,} rows beside the held-out ones, as many as "
+            f"classes; got {len(training):,}. Add rows, or check that the labels are no ids"
+        )
     build = functools.partial(candidates.build, table=table, decoder=decoder, seed=seed)
     results: list[CandidateResult] = []
     model = None

@@ -16,7 +16,7 @@ from .checking import check_shape
 
 __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
-ANNOTATORS = ("clcifar10", "clcifar20")
+ANNOTATORS = ("clcifar10", "clcifar20", "aclcifar10")
 _LEAST_SMOOTHING = 1e-6  # below this the quantiles of a Beta distribution are NaN
 
 
@@ -182,19 +182,21 @@ def credible_intervals(
 
 
 def annotators(name: str) -> FloatArray:
-    """Return the T of human annotators who were asked for complementary labels.
+    """Return the T of annotators, people or a model, who were asked for complementary labels.
 
-    The counts are from CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated Datasets for
-    Complementary-Label Learning", arXiv 2305.08295 (MIT licence). Annotators make mistakes: the
-    diagonals are 0.04 and 0.03 on average. The counts and the names of the classes are in
-    ``ybar/transition/annotators/*.csv``.
+    The counts of people are from CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated
+    Datasets for Complementary-Label Learning", arXiv 2305.08295 (MIT licence). Annotators make
+    mistakes: the diagonals are 0.04 and 0.03 on average, and 0.002 for the model. The counts and
+    the names of the classes are in ``ybar/transition/annotators/*.csv``.
 
     Parameters
     ----------
-    name : {"clcifar10", "clcifar20"}
+    name : {"clcifar10", "clcifar20", "aclcifar10"}
         - "clcifar10": the classes of CIFAR-10 in their usual order; 5,000 labels per class, one
           of the three labels of each image (the source does not say which);
-        - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images.
+        - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images;
+        - "aclcifar10": the classes of CIFAR-10; the first three of the nine labels that the
+          vision-language model LLaVA chose for each image.
 
     Returns
     -------
@@ -208,7 +210,7 @@ def annotators(name: str) -> FloatArray:
            0.153])
     """
     if not isinstance(name, str) or name not in ANNOTATORS:
-        allowed = " or ".join(map(repr, ANNOTATORS))
+        allowed = ", ".join(map(repr, ANNOTATORS[:-1])) + f" or {ANNOTATORS[-1]!r}"
         raise ValueError(f"name must be {allowed}; got {checks.shown(name)}")
     lines = _annotator_file(name)[2:]
     return from_counts([[int(cell) for cell in line.split(",")] for line in lines])

@@ -54,7 +54,7 @@ def read_matrix(
     ----------
     source : str, path, open file, Matrix, data frame or array-like of shape (K, K)
         - "uniform", "weak" or "strong", which need `classes`;
-        - "clcifar10" or "clcifar20", the matrices of `ybar.transition.annotators`;
+        - "clcifar10", "clcifar20" or "aclcifar10", the matrices of `ybar.transition.annotators`;
         - a CSV file, as its path or open: K rows of K numbers, with or without names around them;
         - rows of numbers, or a data frame whose index and columns are the classes.
 

@@ -125,6 +125,8 @@ def trainings(part: Part, setting: Setting) -> list[Training]:
 def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
     """Return all jobs: base by base, trial by trial, so that tables fill evenly.
 
+    In a trial, jobs of many runs come first, so that workers end at about the same time.
+
     Parameters
     ----------
     plan : Plan
@@ -135,9 +137,10 @@ def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
 
 
 def _jobs_of_part(part: Part, plan: Plan, facts: Mapping[Dataset, Facts]) -> Iterator[Job]:
-    by_setting = {setting: tuple(trainings(part, setting)) for setting in part.settings}
+    by_setting = [(setting, tuple(trainings(part, setting))) for setting in part.settings]
+    by_setting.sort(key=lambda pair: -len(pair[1]))
     for trial in range(part.trials):
-        for setting, every in by_setting.items():
+        for setting, every in by_setting:
             for dataset in part.datasets:
                 known = facts.get(dataset, _UNKNOWN)
                 job = job_of(plan, part, dataset, known.sha256, setting, trial, every)
@@ -202,18 +205,21 @@ def config(job: Job, training: Training) -> dict[str, Any]:
         "validation_fraction": job.validation_fraction,
         "base": job.base.name,
         "kind": kind,
-        "how": _config_of_base(job),
+        "how": _config_of_base(job, training),
         **what,
     }
 
 
-def _config_of_base(job: Job) -> dict[str, Any]:
+def _config_of_base(job: Job, training: Training) -> dict[str, Any]:
     defaults = {field.name: field.default for field in fields(job.base)}
     how = {
         name: value
         for name, value in asdict(job.base).items()
         if name != "name" and (name not in _ADDED_LATER or value != defaults[name])
     }
+    method = methods.METHODS.get(training.method)
+    if training.loss is not None or method is None or method.learns is None:
+        how.pop("transition_optimiser", None)  # there is no T to train
     code = {"module_sha256": job.module_sha256, "module_version": job.module_version}
     return how | {name: value for name, value in code.items() if value is not None}
 
@@ -237,8 +243,8 @@ def hashes(job: Job) -> list[str]:
 def count_naive(parts: Iterable[Part]) -> int:
     """Return how many trainings the tables would need if no rows shared a training.
 
-    That is one per table row and learning rate. Networks add a second decoder for CPE-F, and a
-    second criterion for CPE-T and Fwd.
+    That is one per table row and learning rate. Networks add a second decoder for CPE-F, a second
+    criterion for CPE-T and Fwd, and every criterion of all methods if the plan asks for that.
     """
     total = 0
     for part in parts:
@@ -247,6 +253,7 @@ def count_naive(parts: Iterable[Part]) -> int:
             names = {method.name for method in part.methods}
             rows += 2 * ("cpe-f" in names) * bool(part.base.hidden_layer_sizes)
             rows += 2 * ("cpe-t" in names) + 2 * ("fwd" in names)
+            rows += 3 * len(names) * part.every_criterion
         columns = len(part.datasets) * len(part.settings)
         total += rows * len(part.learning_rates) * columns * part.trials
     return total

@@ -186,7 +186,8 @@ class Method:
         As ``method=`` of the networks; "cpe" for bases that have only one method.
     label : str
         What tables call it.
-    criterion : {"scel", "ure"}
+    criterion : {"scel", "ure", "true"}
+        "true" is the test accuracy, which tables show to compare the others with.
     loss : str or None
         ``module:function`` of a user's method; `estimates` is as in `neural.methods.Method`.
     """
@@ -194,7 +195,7 @@ class Method:
     name: Name
     label: Name
     decoder: Decoder = "max"
-    criterion: Literal["scel", "ure"] = "scel"
+    criterion: Literal["scel", "ure", "true"] = "scel"
     loss: Name | None = None
     estimates: Literal["p", "q"] = "p"
 
@@ -214,6 +215,8 @@ class Part:
     uniform_risk : bool
         Whether ``ure``, ``ure-nn`` and ``ure-ga`` assume uniform T when they train, as the
         paper's baselines do.
+    every_criterion : bool
+        Whether a table shows each method by each criterion.
     """
 
     base: Base
@@ -223,6 +226,7 @@ class Part:
     methods: tuple[Method, ...]
     learning_rates: tuple[float | None, ...] = (None,)
     uniform_risk: bool = True
+    every_criterion: bool = False
 
 
 @dataclass(frozen=True)

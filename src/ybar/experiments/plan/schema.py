@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cas
 
 from ... import datasets, transition
 from ...neural import methods as networks
+from ...transition.counting import ANNOTATORS
 from ...transition.reading import WORDS, read_matrix
 from ...utils.checks import shown
 from ...utils.extras import require
@@ -88,10 +89,13 @@ class _Matrix(NamedTuple):
 def _matrix(value: Any, info: Info) -> _Matrix:
     if isinstance(value, str) and value in WORDS:
         return _Matrix(value)
-    allowed = f"be {', '.join(map(repr, WORDS))}, rows of numbers, or the path of a CSV file"
+    words = ", ".join(map(repr, (*WORDS, *ANNOTATORS)))
+    allowed = f"be {words}, rows of numbers, or the path of a CSV file"
     rows, classes = value, None
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and value in ANNOTATORS:  # the classes are other data's
+            rows = transition.annotators(value)
+        elif isinstance(value, str):
             rows, classes = read_matrix(_regular(_definitions(info).path(value)))
         T = transition.check(rows)
     except (ValueError, TypeError, OSError) as error:
@@ -257,6 +261,7 @@ class _NetworkTable(Network, _Grid):
     methods: Methods
     learning_rates: Rates
     uniform_risk: Flag = True
+    every_criterion: Flag = False
     module: Reference | None = None
 
     @pydantic.model_validator(mode="after")
@@ -281,6 +286,7 @@ class _NetworkTable(Network, _Grid):
             methods=self.methods,
             learning_rates=self.learning_rates,
             uniform_risk=self.uniform_risk,
+            every_criterion=self.every_criterion,
         )
 
 

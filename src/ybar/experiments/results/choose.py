@@ -33,6 +33,8 @@ class Rule(NamedTuple):
     def names(self, part: Part, method: Method) -> tuple[str, str]:
         """Return the names that the validation loss and the accuracy have in a run's scores."""
         decoder = method.decoder
+        if method.criterion == "true":
+            return f"last.accuracy_{decoder}", f"last.accuracy_{decoder}"
         loss = "scel"
         if method.criterion == "ure":
             loss = f"ure_uniform_{decoder}" if self.ure == "uniform" else f"ure_{decoder}"
@@ -131,7 +133,8 @@ class Runs:
         if not candidates:
             return None
         # Rounded to the digits of an export: URE has few values, and ties must be the same there.
-        return min(candidates, key=lambda chosen: float(f"{chosen.entry.scores[loss]:.6g}"))
+        sign = -1 if method.criterion == "true" else 1
+        return min(candidates, key=lambda chosen: sign * float(f"{chosen.entry.scores[loss]:.6g}"))
 
     def choose_all(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule

@@ -173,7 +173,7 @@ def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """
     groups = {
         name: shown
-        for name, rows in _groups(t for t in tables if t.name not in COMPARISONS).items()
+        for name, rows in _groups(t for t in tables if not t.name.startswith(COMPARISONS)).items()
         if (shown := {at: row for at, row in rows.items() if _is_shown(row)})
         and any(cell.n and _noise(c[1]) for row in shown.values() for c, cell in row.items())
     }

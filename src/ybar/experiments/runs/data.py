@@ -19,11 +19,22 @@ from ..plan.model import Dataset, Facts, Neighbors, Part, Plan, Setting
 
 # The facts of published data, so that a dry run need not download them.
 PUBLISHED = {
-    name: Facts(sha256, 60_000, 784, tuple(map(str, datasets.REGISTRY[name].classes)))
-    for name, sha256 in (
-        ("mnist", "d3b60201899d400466b02a4ae8111406dcc74a0cb1e99655bfae939accce07ff"),
-        ("fashion-mnist", "a9ba6e0004f489b24c0f0344f14dba3588db4217061f7439624809a5b6243273"),
-        ("kmnist", "4740e5c9565e1c3387735c666712b776ca3e1bf20a58c68313c23245e68096f8"),
+    name: Facts(sha256, n_rows, n_features, tuple(map(str, datasets.REGISTRY[name].classes)))
+    for name, n_rows, n_features, sha256 in (
+        ("mnist", 60_000, 784, "d3b60201899d400466b02a4ae8111406dcc74a0cb1e99655bfae939accce07ff"),
+        (
+            "fashion-mnist",
+            60_000,
+            784,
+            "a9ba6e0004f489b24c0f0344f14dba3588db4217061f7439624809a5b6243273",
+        ),
+        ("kmnist", 60_000, 784, "4740e5c9565e1c3387735c666712b776ca3e1bf20a58c68313c23245e68096f8"),
+        (
+            "cifar10",
+            50_000,
+            3072,
+            "bcbda401dda9441498a14330ad74fdd12a53a6f7b57cae65234a9049202a26df",
+        ),
     )
 }
 
