@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,17 +12,7 @@ from typing import Any
 
 from ...neural import methods
 from .functions import Code, identify
-from .model import (
-    KINDS,
-    Base,
-    Dataset,
-    Facts,
-    Method,
-    Network,
-    Part,
-    Plan,
-    Setting,
-)
+from .model import KINDS, Base, Dataset, Facts, Method, Network, Part, Plan, Setting
 
 # Wider matrix products gain nothing from more runs side by side (see `neural.population`).
 _WIDEST_JOB = 512
@@ -136,39 +127,26 @@ def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
 
 
 def _jobs_of_part(part: Part, plan: Plan, facts: Mapping[Dataset, Facts]) -> Iterator[Job]:
-    by_setting = [(setting, tuple(trainings(part, setting))) for setting in part.settings]
-    by_setting.sort(key=lambda pair: -len(pair[1]))
-    for trial in range(part.trials):
-        for setting, every in by_setting:
-            for dataset in part.datasets:
-                known = facts.get(dataset, _UNKNOWN)
-                job = job_of(plan, part, dataset, known.sha256, setting, trial, every)
-                yield from split(job, runs_at_once(part.base, known.n_classes))
-
-
-def job_of(
-    plan: Plan,
-    part: Part,
-    dataset: Dataset,
-    data_sha256: str,
-    setting: Setting,
-    trial: int,
-    trainings: tuple[Training, ...],
-) -> Job:
-    """Return one job of a part."""
     module = part.base.module if isinstance(part.base, Network) else None
     code = Code() if module is None else identify(module)
-    return Job(
-        dataset,
-        data_sha256,
-        setting,
-        trial,
-        part.base,
-        plan.validation_fraction,
-        trainings,
-        code.sha256,
-        code.version,
-    )
+    by_setting = [(setting, tuple(trainings(part, setting))) for setting in part.settings]
+    by_setting.sort(key=lambda pair: -len(pair[1]))
+    for trial, (setting, every), dataset in itertools.product(
+        range(part.trials), by_setting, part.datasets
+    ):
+        known = facts.get(dataset, _UNKNOWN)
+        job = Job(
+            dataset,
+            known.sha256,
+            setting,
+            trial,
+            part.base,
+            plan.validation_fraction,
+            every,
+            code.sha256,
+            code.version,
+        )
+        yield from split(job, runs_at_once(part.base, known.n_classes))
 
 
 def runs_at_once(base: Base, n_classes: int) -> int:
