@@ -16,18 +16,10 @@ URES = ("given", "uniform")
 
 
 class Rule(NamedTuple):
-    """What the paper leaves open.
+    """What the paper leaves open."""
 
-    Attributes
-    ----------
-    epoch : {"last", "best"}
-        Whether the last epoch counts, or the one with the lowest validation loss.
-    ure : {"given", "uniform"}
-        Whether URE is computed under the learner's T, or under the uniform T.
-    """
-
-    epoch: str = "last"
-    ure: str = "given"
+    epoch: str = "last"  # or "best": the epoch with the lowest validation loss
+    ure: str = "given"  # URE under the learner's T, or "uniform": under the uniform one
 
     def names(self, part: Part, method: Method) -> tuple[str, str]:
         """Return the names that the validation loss and the accuracy have in a run's scores."""
