@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from .. import decode
 from ..classifiers import hold_out
 from ..classifiers.base import check_several_classes
 from ..labels.observed import Observed
@@ -146,8 +145,6 @@ class NetBase(NetPredictions):
         codes, classes = streamed.codes_of(X, y, sample_weight, self.classes)
         X = self._rows_of(X.features_beside(y if isinstance(y, str) else None), reset=True)
         seen = np.unique(codes)
-        if self.decoder is not None:
-            decode.check_method(self.decoder, name="decoder")
         observed = self._observe(classes[seen], classes)
         check_several_classes(observed)
         observed = self._with_transition(observed)

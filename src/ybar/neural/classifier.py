@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import decode, labels
+from .. import labels
 from ..classifiers.base import weighted
 from ..decode import Method as Decoder
 from ..labels.observed import Observed
@@ -321,8 +321,6 @@ class ComplementaryNetClassifier(NetBase):
         observed = self._observe(y, known)
         checks.same_length("X", len(X), "y", len(observed))
         observed = weighted(observed, sample_weight)
-        if self.decoder is not None:
-            decode.check_method(self.decoder, name="decoder")
         observed = self._with_transition(observed)
         if isinstance(y, labels.Evidence) and hasattr(self, "transition_"):
             if y.transition is not None and not np.allclose(observed.T, self.transition_, 0, 1e-9):
