@@ -167,7 +167,7 @@ def _comparison(selection: Selection) -> Any:
 
     from ..tables import fitting
 
-    table = Table(title="Scores on held-out complementary labels")
+    table = Table(title="Scores on held-out complementary labels, ± one standard error")
     for i, name in enumerate(fitting.COMPARISON):
         table.add_column(name, justify="right" if i else "left")
     *tried, constant = fitting.comparison(selection.summary())

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..utils.typing import IntArray
 from .streaming import HeldOut
 
-_EVALUATED_AT_ONCE = 2048
+_EVALUATED_AT_ONCE = 512  # so that activations stay in a cache
 _BYTES_AT_ONCE = 2**22
 
 

@@ -135,7 +135,9 @@ def _scores(scores: dict[str, Any], summary: dict[str, Any]) -> Section:
     blocks: list[Block] = []
     if "accuracy" in scores:
         label = f"accuracy on {scores['rows_with_a_true_label']} rows with a true label"
-        figures.append((f"{100 * scores['accuracy']:.1f}%", label))
+        error = f"{100 * scores['accuracy_std_error']:.1f}"
+        value = f"{100 * scores['accuracy']:.1f} ± {error}%"
+        figures.append((value, f"{label}, ± one standard error"))
     if scores.get("expected_accuracy") is not None:
         value, interval = accuracy.percentages(scores)
         n_labels = scores["complementary_labels"]
