@@ -213,6 +213,7 @@ class NetBase(ComplementaryClassifier):
         sample_weight: ArrayLike | None,
         candidates: Sequence[tuple[float, float]],
         n_jobs: int = 1,
+        generator: np.random.Generator | None = None,
         warm: bool = False,
     ) -> tuple[Observed, list[Record]]:
         """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
@@ -225,8 +226,8 @@ class NetBase(ComplementaryClassifier):
         observed = self._observe_fit(X, y, sample_weight)
         samples.check(observed, method, self.criterion)
         start = self._start(observed, method) if warm else None
-        generator = as_generator(self.random_state)
-        training, validation, jointly = self._split(observed, method, generator)
+        generator = as_generator(self.random_state if generator is None else generator)
+        training, validation, jointly = self._split(observed, method, generator, warm)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
         runs = [self._run(observed, method, first, *candidate) for candidate in candidates]
         recipe = self._recipe(len(training.rows))
@@ -269,8 +270,10 @@ class NetBase(ComplementaryClassifier):
         if not any(record.weights for record in records):
             raise KeyboardInterrupt from None
         epoch = max(record.n_epochs for record in records)
+        for record in records:
+            record.done = True
         hint = ". Fit again with warm_start=True to continue" if hasattr(self, "warm_start") else ""
-        _warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
+        warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
         return records
 
     def _start(self, observed: Observed, method: methods.Method) -> Start:
@@ -291,9 +294,13 @@ class NetBase(ComplementaryClassifier):
         return Start(self._weights(), self._transition_state["parameters"] if same_T else None)
 
     def _split(
-        self, observed: Observed, method: methods.Method, generator: np.random.Generator
+        self, observed: Observed, method: methods.Method, generator: np.random.Generator, warm: bool
     ) -> tuple[Samples, Samples | None, Samples | None]:
-        """Return training and validation samples, and those that T is estimated on if others."""
+        """Return training and validation samples, and those that T is estimated on if others.
+
+        Rows that the last fit held out stay held out if `warm`: the network has learned the labels
+        of all others.
+        """
         if self.validation_fraction == 0:
             if self.select == "best" or self.patience is not None:
                 raise ValueError(
@@ -301,9 +308,11 @@ class NetBase(ComplementaryClassifier):
                     "patience; got 0. Hold some rows out, or set select='last' and patience=None"
                 )
             return samples.normalised(observed, np.arange(len(observed)), method), None, None
+        earlier = getattr(self, "_held_out", None) if warm else None
         ((training, validation),) = hold_out.splits(
-            observed, None, self.validation_fraction, generator
+            observed, None, self.validation_fraction, generator, earlier
         )
+        self._held_out = np.isin(np.arange(len(observed)), validation)
         return (
             samples.normalised(observed, training, method),
             samples.normalised(observed, validation),
@@ -362,7 +371,7 @@ class NetBase(ComplementaryClassifier):
             )
             if not record.weights:
                 raise FloatingPointError(text)
-            _warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
+            warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
         method = record.run.method
         self.classes_, self.transition_ = observed.classes, observed.T
         self.estimates_ = method.estimates
@@ -412,5 +421,6 @@ class NetBase(ComplementaryClassifier):
         return tags
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Warn that training did not go well."""
     warnings.warn(text, ConvergenceWarning, stacklevel=4)
