@@ -75,11 +75,6 @@ class NetBase(ComplementaryClassifier):
     best_epoch_: int
     n_epochs_: int
 
-    def _store_parameters(self, arguments: dict[str, Any]) -> None:
-        """Store the parameters of ``__init__``, which passes its ``locals()``."""
-        for name in self._get_param_names():
-            setattr(self, name, arguments[name])
-
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
 

@@ -38,10 +38,6 @@ def from_counts(
         Whether wrong labels are possible, so that the cells of the diagonal are smoothed too. By
         default only if the diagonal has a count: if all of it is 0, labels are never wrong.
 
-    Returns
-    -------
-    ndarray of shape (K, K)
-
     Examples
     --------
     >>> from ybar import transition
@@ -95,10 +91,6 @@ def estimate(
         Pseudo-counts for each cell, those of the diagonal included: labels that were never wrong in
         a few rows may be wrong in others. By default 1/K: the prior of a row is worth one label,
         and classes without any row cause a warning.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------
@@ -195,10 +187,6 @@ def annotators(name: str) -> FloatArray:
         - "clcifar10": the classes of CIFAR-10 in their usual order; 5,000 labels per class, one
           of the three labels of each image (the source does not say which);
         - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------

@@ -71,11 +71,6 @@ def read_matrix(
     also : str
         What the caller accepts besides, for the error.
 
-    Returns
-    -------
-    Matrix
-        T, and the names of its classes, or None if the source has no names.
-
     Raises
     ------
     MatrixError
