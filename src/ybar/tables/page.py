@@ -90,13 +90,8 @@ def _classes(summary: dict[str, Any]) -> Section:
         names, summary["labels_per_class"], summary["predicted_shares"], implied, strict=True
     )
     rows = [
-        [
-            name,
-            str(n),
-            f"{100 * share:.1f}%",
-            "–" if of_labels is None else f"{100 * of_labels:.1f}%",
-        ]
-        for name, n, share, of_labels in columns
+        [name, str(n), *("–" if share is None else f"{100 * share:.1f}%" for share in shares)]
+        for name, n, *shares in columns
     ]
     heads = ("class", "complementary labels", "predicted", "implied by the labels")
     note = (
