@@ -165,7 +165,8 @@ def load(path: str) -> TableClassifier:
 
 def _complete(model: TableClassifier) -> None:
     """Add what a model of an older ybar lacks."""
-    vars(model).setdefault("row_hashes_", np.empty(0, np.uint32))
+    if not hasattr(model, "row_hashes_"):
+        model.row_hashes_ = np.empty(0, np.uint32)
     account, K = model.account_, len(model.classes_)
     model.account_ = {
         "temperature": 1.0,
