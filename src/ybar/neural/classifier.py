@@ -23,6 +23,7 @@ from . import samples, settings
 from .base import NetBase, warn
 from .methods import Method
 from .reporting import Callback
+from .streaming import Stream
 
 if TYPE_CHECKING:
     from .fitting import Start
@@ -73,15 +74,15 @@ class ComplementaryNetClassifier(NetBase):
         The L2 penalty of Adam, as in PyTorch.
     batch_size : int
     max_epochs : int, optional
-        By default 40, and for small data as many as make 2,000 steps, up to 400.
+        By default 40; for small data as many epochs as 2,000 steps need, up to 400.
     dropout, input_dropout : float
-        Shares of hidden units, and of features, dropped at random in training.
+        Fractions of hidden units and of features that are dropped at random in training.
     weight_averaging : float
-        Decay of a running mean of the weights, which is evaluated and kept; 0 for none.
+        Decay of a running mean of the weights. The mean is evaluated and kept; 0 disables it.
     transition_trust : float
         For "cpe-t". With a positive value, T is re-estimated on the held-out labels after every
-        epoch, and `transition` with the estimated noise is a prior worth so many labels per class.
-        With 0, as in the paper, gradients learn T, and `transition` is only its start.
+        epoch; `transition` plus the estimated noise acts as a prior worth this many labels per
+        class. With 0, as in the paper, gradients learn T, starting from `transition`.
     validation_fraction : float
         Share of rows held out; 0 requires ``select="last"``.
     select : {"best", "last"}
@@ -89,11 +90,14 @@ class ComplementaryNetClassifier(NetBase):
     criterion : {"scel", "ure"}
         The validation loss, on the held-out complementary labels.
     patience : int, optional
-        Stop after so many epochs without improvement.
+        Stop after this many epochs without improvement.
     device : {"auto", "cpu", "cuda", "mps"}
         "auto" is CUDA if available, else the CPU. "mps" has not been tested.
     random_state : int, Generator, RandomState or None
-        The same seed gives the same bits on a CPU.
+        The same seed and number of threads give the same bits on a CPU.
+    n_threads : int
+        Threads that one training uses. Several round sums differently from one. More threads than
+        idle cores slow the training down, because each step waits for the last of them.
     warm_start : bool
         Whether `fit` continues from the weights of the last fit.
     verbose : bool
@@ -109,11 +113,11 @@ class ComplementaryNetClassifier(NetBase):
     coefs_, intercepts_ : lists of ndarray
         Weights (inputs, outputs) and biases of each layer. Predicting needs numpy only.
     network_state_ : list of ndarray
-        The state of the `network`, in place of the two.
+        The state of `network`, in place of ``coefs_`` and ``intercepts_``.
     history_ : dict of ndarray
         Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors, under
         ``label_transition_``), ``seconds``. Standard errors of ``ure`` include that of an estimated
-        T; they are NaN before T is estimated, and where the interval of λ reaches 1.
+        T. They are NaN before T is estimated, and if the interval of λ reaches 1.
         `ybar.displays.TrainingCurveDisplay` plots it.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
@@ -125,8 +129,7 @@ class ComplementaryNetClassifier(NetBase):
         The T that labels are assumed to follow: ``learned_transition_`` if it was estimated on
         held-out labels ("cpe-n", and "cpe-t" with `transition_trust`), otherwise `transition`.
     noise_, noise_interval_ : float, tuple of float
-        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels
-        together with a temperature of the network's p, and for the interval a bias per class. The
+        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels. The
         network trains with this λ after 1,000 steps, or after half of its steps if there are fewer
         than 2,000; only later epochs can be the best one. Without held-out rows, gradients learn λ,
         and there is no interval.
@@ -189,6 +192,7 @@ class ComplementaryNetClassifier(NetBase):
         patience: int | None = None,
         device: str = "auto",
         random_state: Seed = None,
+        n_threads: int = 1,
         warm_start: bool = False,
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
@@ -210,14 +214,15 @@ class ComplementaryNetClassifier(NetBase):
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), memory map, or torch Dataset
+        X : array-like of shape (N, n_features), memory map, torch Dataset, or stream
             If a dataset's items are tuples, their first entry is used. With `network`, arrays may
-            have more than two dimensions.
-        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+            have more than two dimensions. `ybar.datasets.stream` reads files larger than memory.
+        y : array-like of shape (N,), boolean array of shape (N, K), Evidence, or a column's name
             Complementary labels: classes that the rows are said not to be. Several labels of a row
             are assumed independent: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their joint
             likelihood, the other methods from each label separately. Those four also accept
-            `ybar.labels.Evidence`: ordinary labels, sets and more.
+            `ybar.labels.Evidence`: ordinary labels, sets and more. If X is a stream, there is one
+            label per row, and y may be the name of their column.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -233,8 +238,9 @@ class ComplementaryNetClassifier(NetBase):
                 X, y, sample_weight, [(rate, trust)], generator=generator, warm=warm
             )
             self._keep(observed, record)
+            in_memory = not isinstance(X, Stream)
             search = self.learning_rate is None and self.validation_fraction > 0 and not warm
-            for faster in _FASTER_RATES if search else ():
+            for faster in _FASTER_RATES if search and in_memory else ():
                 if not self._ended_by_itself(record) or not len(self._lost_classes(X)):
                     break
                 generator.bit_generator.state = first_state  # the same rows are held out
@@ -247,7 +253,7 @@ class ComplementaryNetClassifier(NetBase):
                     record = other
                     self._keep(observed, record)
             self.learning_rate_ = record.run.learning_rate
-            if observed.by_label:
+            if observed.by_label and in_memory:
                 _warn_of_lost_classes(self._lost_classes(X), observed)
             for name in ("_stream", "_stream_kind"):
                 self.__dict__.pop(name, None)
@@ -260,13 +266,14 @@ class ComplementaryNetClassifier(NetBase):
 
     def _lost_classes(self, X: Any) -> IntArray:
         """Return the classes that are hardly ever predicted for X, if training was long enough."""
-        predicted = self._reading().classes(self._logits(X), self.learned_transition_)
-        K = len(self.classes_)
-        of_equal_shares = len(predicted) / K
-        n_steps = self.n_epochs_ * len(predicted) / self.batch_size
+        reading, K = self._reading(), len(self.classes_)
+        parts = [reading.classes(part, self.learned_transition_) for part in self._logits(X)]
+        counts = np.bincount(np.concatenate(parts), minlength=K)
+        of_equal_shares = counts.sum() / K
+        n_steps = self.n_epochs_ * counts.sum() / self.batch_size
         if of_equal_shares < _FEWEST_ROWS or n_steps < _FEWEST_STEPS:
             return np.empty(0, dtype=np.intp)
-        return np.flatnonzero(np.bincount(predicted, minlength=K) < _RARE * of_equal_shares)
+        return np.flatnonzero(counts < _RARE * of_equal_shares)
 
     def partial_fit(
         self,
@@ -279,7 +286,7 @@ class ComplementaryNetClassifier(NetBase):
 
         Adam's moments and the mean of the weights continue too. No row is held out: evaluate with
         `score` on rows before you train on them. After `fit`, training continues from the fitted
-        weights. Callbacks are not called, and no progress is shown.
+        weights. Callbacks are not called, and there is no progress bar.
 
         Parameters
         ----------
@@ -288,7 +295,7 @@ class ComplementaryNetClassifier(NetBase):
         classes : array-like of shape (K,), optional
             All classes; required at the first call unless the parameter ``classes`` names them.
         sample_weight : array-like of shape (N,), optional
-            Relative to 1, the weight of a row by default.
+            By default every row has weight 1.
 
         Returns
         -------
@@ -300,6 +307,8 @@ class ComplementaryNetClassifier(NetBase):
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
             method = self._check_settings([trust])
+            if isinstance(X, Stream):
+                raise TypeError("X must be rows in memory for partial_fit; got a stream. Use fit")
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             observed = self._check_part(X, y, classes, sample_weight)
@@ -328,7 +337,7 @@ class ComplementaryNetClassifier(NetBase):
         return self
 
     def _stream_start(self, observed: Observed, method: Method, kind: list[Any]) -> Start:
-        """Return where the last call of `fit` or `partial_fit` ended."""
+        """Return the state at the end of the last call of `fit` or `partial_fit`."""
         state = self._stream if getattr(self, "_stream_kind", None) == kind else None
         history = {name: values.tolist() for name, values in self.history_.items()}
         return replace(self._start(observed, method), state=state, history=history)
@@ -345,7 +354,7 @@ class ComplementaryNetClassifier(NetBase):
     def _check_part(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> Observed:
-        """Check the arguments of partial_fit: any number of rows, of classes known before."""
+        """Check the arguments of partial_fit, which may have few rows but only known classes."""
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         if classes is not None:
             named = check_classes(classes)

@@ -62,7 +62,7 @@ def evaluate(
     label: Sequence[str] = (),
     separator: str = "|",
 ) -> dict[str, Any]:
-    """Return the scores of a model on rows, as of `read`, in values that JSON has."""
+    """Return the scores of a model on the rows of `read`, as JSON values."""
     classes = [str(name) for name in model.classes_]
     seen = model.recognised(frame)
     scores: dict[str, Any] = {"rows": len(frame), "rows_of_the_training_data": int(seen.sum())}
@@ -107,7 +107,7 @@ def _by_complementary_labels(
 ) -> dict[str, Any]:
     """Return the scores on rows that the model was not fitted to.
 
-    The model knows the labels of the others, so that they say nothing about its accuracy.
+    The model knows the labels of the other rows, so they say nothing about its accuracy.
     """
     classes = [str(name) for name in model.classes_]
     rows = np.flatnonzero(mask.any(axis=1) & ~seen)
