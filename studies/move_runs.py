@@ -1,4 +1,4 @@
-"""Move the runs of a plan from one export to another.
+r"""Move the runs of a plan from one export to another.
 
 The plan `paper` trains the T of ``cpe-t`` as the paper describes. Before, it trained that T as ybar
 does by default. These runs keep their names, and belong to the plan ``transition_layer.toml`` now:

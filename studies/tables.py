@@ -15,50 +15,74 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from ybar.experiments.reproduce import reproduce
+from ybar.experiments.runs import transfer
 
 STUDIES = Path(__file__).resolve().parent
 RESULTS = STUDIES.parent / "results"
-# By the export with the committed runs of a plan: the plan, and which of its results are committed.
-PLANS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "paper/runs.csv": (
-        "paper",
-        ("tables.md", "tables.tex", "tables.csv", "overview.md", "choices.md", "figures"),
-    ),
-    "leaderboard/runs.csv": ("leaderboard", ()),
-    "choices/runs.csv": ("choices/choices.toml", ("tables.md",)),
-    "choices/transition_layer.csv": ("choices/transition_layer.toml", ()),
-}
 PROGRAMS = ("leaderboard.py", "choosing.py", "summary.py", "fill_tables.py")
 
 
-def rebuild(export: Path, plan: str, committed: tuple[str, ...], others: list[Path]) -> None:
-    """Add the runs of other ledgers to an export, and replace the committed results of the plan."""
-    source = str(STUDIES / plan) if plan.endswith(".toml") else plan
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with contextlib.redirect_stdout(io.StringIO()):
+class Committed(NamedTuple):
+    """What is committed of a plan: an export of its runs, and some of its results."""
+
+    plan: str | Path
+    export: str
+    results: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    """Other exports with runs of the plan, which its own does not repeat."""
+
+    def rebuild(self, others: list[Path]) -> None:
+        """Add the runs of other ledgers to the export, and build the results anew."""
+        target = RESULTS / self.export
+        shared = [RESULTS / export for export in self.also]
+        with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
+            folder = Path(name)
             reproduce(
-                source,
+                str(self.plan),
                 ledger=folder / "runs.sqlite",
                 output=folder,
-                merge=[each for each in (export, *others) if each.exists()],
-                export=[export],
+                merge=[each for each in (target, *shared, *others) if each.exists()],
+                export=[folder / "runs.csv"],
                 run=False,
             )
-        for result in committed:
-            target = export.parent / result
-            if (folder / result).is_dir():
-                shutil.rmtree(target, ignore_errors=True)
-            shutil.move(folder / result, target)
+            target.parent.mkdir(exist_ok=True)
+            there = {entry.hash for export in shared for entry in transfer.read(export)}
+            entries = [e for e in transfer.read(folder / "runs.csv") if e.hash not in there]
+            if entries:
+                transfer.export(entries, target, {e.hash: e.curves for e in entries if e.curves})
+            for result in self.results:
+                shutil.rmtree(target.parent / result, ignore_errors=True)  # a folder
+                shutil.move(folder / result, target.parent / result)
 
+
+COMMITTED = (
+    Committed(
+        "paper",
+        "paper/runs.csv",
+        ("tables.md", "tables.tex", "tables.csv", "overview.md", "choices.md", "figures"),
+    ),
+    Committed("leaderboard", "leaderboard/runs.csv"),
+    Committed(STUDIES / "choices" / "choices.toml", "choices/runs.csv", ("tables.md",)),
+    Committed(
+        STUDIES / "choices" / "transition_layer.toml",
+        "choices/transition_layer.csv",
+    ),
+    Committed(
+        "field",
+        "field/runs.csv",
+        ("tables.md",),
+        ("paper/runs.csv", "choices/transition_layer.csv"),
+    ),
+)
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--merge", type=Path, action="append", default=[])
     others = parser.parse_args().merge
-    for export, (plan, committed) in PLANS.items():
-        rebuild(RESULTS / export, plan, committed, others)
+    for each in COMMITTED:
+        each.rebuild(others)
     for program in PROGRAMS:
-        subprocess.run([sys.executable, STUDIES / program], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+        subprocess.run([sys.executable, STUDIES / program], check=True, stdout=subprocess.DEVNULL)

@@ -203,6 +203,6 @@ def test_help_has_examples(capsys, monkeypatch):
 
 
 def test_the_plans_that_come_with_ybar_can_be_read():
-    assert plan_file.packaged() == ["digits", "leaderboard", "paper"]
+    assert plan_file.packaged() == ["digits", "field", "leaderboard", "paper"]
     for name in plan_file.packaged():
         assert plan_file.read(name).name == name

@@ -41,7 +41,7 @@ WRONG = {
     "no such plan": (
         ["nowhere.toml"],
         2,
-        "plan must be a TOML file or one of digits, leaderboard, paper",
+        "plan must be a TOML file or one of digits, field, leaderboard, paper",
     ),
     "unknown option": (["--colour", "red"], 2, "No such option"),
     "no jobs": (["mine.toml", "--jobs", "0"], 2, "--jobs"),

@@ -233,6 +233,14 @@ def test_a_bad_file_is_named(name, strong, frame, folder):
     )
 
 
+def test_numbers_that_32_bits_cannot_hold_are_refused(tmp_path):
+    path = tmp_path / "wide.parquet"
+    pd.DataFrame({"wide": [1e300, 0, 1, 2], "no": [0, 1, 2, 0]}).to_parquet(path)
+    assert_one_clear_line(
+        lambda: net(max_epochs=1).fit(datasets.stream(path), "no"), ValueError, str(path), "wide"
+    )
+
+
 def test_a_file_that_is_no_parquet_is_named(folder):
     (folder / "bad.parquet").write_bytes(b"PAR1 but no more")
     assert_one_clear_line(lambda: datasets.stream(folder), ValueError, "bad.parquet")

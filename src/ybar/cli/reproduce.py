@@ -31,7 +31,7 @@ def reproduce(
     plan: Annotated[
         str,
         typer.Argument(
-            help="A plan: a TOML file, or one that comes with ybar (paper, leaderboard, digits).",
+            help="A TOML file, or a plan of ybar: paper, leaderboard, field, digits.",
             autocompletion=completion.plans,
         ),
     ] = "paper",

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..utils.typing import IntArray
 from .streaming import HeldOut
 
-_EVALUATED_AT_ONCE = 2048
+_EVALUATED_AT_ONCE = 512  # so that activations stay in a cache
 _BYTES_AT_ONCE = 2**22
 
 
@@ -109,14 +109,12 @@ class StreamedRows(Rows):
         """Yield the positions of the rows in a buffer, shuffled, each time that it is full."""
         n_buffers = math.ceil(n / self.stream.buffer_rows())
         capacity = math.ceil(n / n_buffers)  # of equal size: no batch of a single row at the end
-        if len(self.shuffled) < capacity:
-            self.shuffled = np.empty((capacity, len(self.stream.columns)), np.float32)
+        self.shuffled = np.empty((capacity, len(self.stream.columns)), np.float32)
         positions, filled = np.empty(capacity, np.intp), 0
         for first, block in self.stream.shuffled(generator):
-            numbers = np.arange(first, first + len(block))
-            place = np.searchsorted(self.held_out, numbers)
-            trained = ~np.isin(numbers, self.held_out, assume_unique=True)
-            block, at = block[trained], (numbers - place)[trained]
+            start, stop = np.searchsorted(self.held_out, [first, first + len(block)])
+            block = np.delete(block, self.held_out[start:stop] - first, axis=0)
+            at = np.arange(len(block)) + first - start  # as many rows before are held out
             while len(block):
                 n_now = min(len(block), capacity - filled)
                 self.shuffled[filled : filled + n_now] = block[:n_now]
@@ -127,6 +125,7 @@ class StreamedRows(Rows):
                     filled = 0
         if filled:
             yield self._shuffle(positions[:filled], generator)
+        self.shuffled = np.empty((0, 0), np.float32)  # other runs may need the memory now
 
     def _shuffle(self, positions: IntArray, generator: np.random.Generator) -> IntArray:
         self.order = generator.permutation(len(positions))

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -68,10 +68,11 @@ class Stack:
         self.model, self.runs = model, list(runs)
         self.transition = TransitionLayer(runs, log_T, model.device)
         self.objective = Objective(runs, self.transition)
-        self.optimisers = [
-            Adam(model.parameters(first, last), runs[first].learning_rate, recipe.weight_decay)
-            for first, last in _neighbours([run.learning_rate for run in runs])
-        ]
+        self.optimisers = []
+        for rate, group in itertools.groupby(range(len(runs)), lambda i: runs[i].learning_rate):
+            members = list(group)
+            weights = model.parameters(members[0], members[-1] + 1)
+            self.optimisers.append(Adam(weights, rate, recipe.weight_decay))
         for run, parameters in zip(runs, self.transition.parameters, strict=True):
             if parameters is not None:
                 rate = run.learning_rate * PARAMETRISATIONS[str(run.method.learns)].relative_rate
@@ -124,15 +125,6 @@ class Stack:
         self.average.steps = int(state[len(weights)])
         for tensor, array in zip(self._state(), state[len(weights) + 1 :], strict=True):
             tensor.copy_(torch.from_numpy(array))
-
-
-def _neighbours(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Yield (first, last + 1) of each run of equal adjacent values."""
-    first = 0
-    for _, group in itertools.groupby(values):
-        last = first + len(list(group))
-        yield first, last
-        first = last
 
 
 def train(

@@ -45,7 +45,7 @@ class Adam:
         if not live:
             return
         parameters, first, second, steps = (
-            tensors if len(live) == len(tensors) else [tensors[i] for i in live]
+            [tensors[i] for i in live]
             for tensors in (self.parameters, self.first, self.second, self.steps)
         )
         gradients = [p.grad for p in parameters if p.grad is not None]

@@ -38,7 +38,8 @@ class Group(NamedTuple):
     n_bytes: int
 
 
-class HeldOut(NamedTuple):
+@dataclass(frozen=True)
+class HeldOut:
     """A stream to train on, and the rows of it that are held out, with their sorted numbers."""
 
     stream: Stream
@@ -49,7 +50,7 @@ class HeldOut(NamedTuple):
         return len(self.rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stream:
     """Rows of Parquet or Arrow files, as X of the network classifiers; see `stream`.
 
@@ -71,6 +72,10 @@ class Stream:
     groups: tuple[Group, ...]
     max_bytes: int
     features: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,} rows × {len(self.columns)} columns"
+        return f"<Stream of {size} in {len(self.files)} files>"
 
     def __len__(self) -> int:
         return self.groups[-1].first + self.groups[-1].n_rows
@@ -128,6 +133,7 @@ class Stream:
                 parts.append(self._codes(group, name, code_of, known))
         names = np.array(list(code_of)) if known is None else np.asarray(classes)
         codes = np.concatenate(parts)
+        del parts
         if known is None:
             order = np.argsort(names)
             rank = np.empty(len(order), codes.dtype)
@@ -217,7 +223,8 @@ class Stream:
                     column = batch.column(name)
                     if column.null_count:
                         raise ValueError(f"its column {name!r} has missing values. Fill them in")
-                    block[:, j] = column.to_numpy(zero_copy_only=False)
+                    with np.errstate(over="ignore"):  # infinities are an error below
+                        block[:, j] = column.to_numpy(zero_copy_only=False)
                 finite = np.isfinite(block).all(axis=0)
                 if not finite.all():
                     name = names[int(np.argmin(finite))]
