@@ -57,6 +57,7 @@ API = {
     "methods": ("Training methods of networks", "ybar.neural.methods"),
     "networks": ("Network architectures", "ybar.neural.networks"),
     "population": ("Populations of networks", "ybar.neural.population"),
+    "distributed": ("Data on a Dask cluster", "ybar.distributed"),
     "labels": ("Complementary labels and evidence", "ybar.labels"),
     "transition": ("Transition matrices", "ybar.transition"),
     "estimation": ("Estimating T from probabilities", "ybar.estimation"),
