@@ -135,6 +135,17 @@ def test_ledgers_are_exported_and_merged(unbroken, folder, ran_here):
         assert any(figure.startswith("loss-") for figure in drawn)
 
 
+def test_an_export_has_the_runs_of_its_plan_only(unbroken, folder, ran_here):
+    (folder / "first.toml").write_text(PLAN.replace("trials = 2", "trials = 1"))
+    ledger = ["--ledger", unbroken[0] / "mine.sqlite", "--output", "out"]
+    arguments = ["first.toml", "--no-run", *ledger, "--export", "runs.csv"]
+    code, _, err = ran_here("reproduce", *arguments, cwd=folder)
+    assert code == 0, err
+    exported = list(csv.DictReader(io.StringIO((folder / "runs.csv").read_text())))
+    assert len(exported) == N_RUNS // 2
+    assert {run["trial"] for run in exported} == {"0"}
+
+
 def test_a_run_that_failed_is_marked_and_said(unbroken, folder, ran_here):
     which = {"method": "cpe-f", "setting": "strong", "learning_rate": 0.01}
     copy(unbroken[0] / "mine.sqlite", folder / "mine.sqlite", failed_where(which))

@@ -63,7 +63,6 @@ class Cluster:
     """
 
     def __init__(self, address: str | None, n: int) -> None:
-        self._distributed: Any = require("distributed", "dask", _WHAT)
         self._jobs: dict[Any, Job] = {}
         self._shares: dict[str, float] = {}
         self._broken = ""
@@ -74,7 +73,11 @@ class Cluster:
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as started:
             if address is None:
-                started.enter_context(_settings_of_workers())
+                started.enter_context(_restored_environment())
+                _start_fork_server()  # it imports while this process does
+            self._distributed: Any = require("distributed", "dask", _WHAT)
+            if address is None:
+                started.enter_context(require("dask", "dask", _WHAT).config.set(_SETTINGS))
                 self.local = _start_local(self._distributed, n)
                 started.callback(self.local.close)
             self._client = self._connect(address)
@@ -196,13 +199,11 @@ async def _ask_who(distributed: Any, address: str) -> None:
 
 
 @contextlib.contextmanager
-def _settings_of_workers() -> Iterator[None]:
-    """Set what Dask starts workers with, and restore the environment, which Dask changes too."""
-    dask: Any = require("dask", "dask", _WHAT)
+def _restored_environment() -> Iterator[None]:
+    """Restore the environment, which Dask changes too."""
     before = dict(os.environ)
     try:
-        with dask.config.set(_SETTINGS):
-            yield
+        yield
     finally:
         for name in [name for name in os.environ if os.environ[name] != before.get(name)]:
             if name in before:
@@ -215,9 +216,8 @@ def _start_local(distributed: Any, n: int) -> Any:
     """Start processes of one thread each; a process that is killed while it starts is replaced."""
     for attempt in range(_STARTS):
         try:
+            _start_fork_server()
             with _blocked_interrupts():
-                if _FORKS:
-                    _start_fork_server(distributed)
                 return distributed.LocalCluster(
                     env=dict(os.environ),  # as it is now, not as the fork server found it
                     n_workers=n,
@@ -236,12 +236,13 @@ def _start_local(distributed: Any, n: int) -> Any:
     raise AssertionError
 
 
-def _start_fork_server(distributed: Any) -> None:
+def _start_fork_server() -> None:
     """Start the process that workers are forked from; it goes on to import what jobs need."""
-    os.environ.update(_THREADS)
-    context = distributed.utils.get_mp_context()  # sets a list of its own when first called
-    context.set_forkserver_preload(_IMPORTED_ONCE)
-    forkserver.ensure_running()
+    if _FORKS:
+        os.environ.update(_THREADS)
+        forkserver.set_forkserver_preload(_IMPORTED_ONCE)
+        with _blocked_interrupts():
+            forkserver.ensure_running()
 
 
 def _kill_workers(local: Any) -> None:
