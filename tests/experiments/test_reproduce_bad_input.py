@@ -53,7 +53,7 @@ WRONG = {
     "what no base has": (
         ["apart.toml", "--base", "knn", "--setting", "noise-0.2"],
         2,
-        "--setting, --base must together name runs of the plan",
+        "--setting, --base must select some run",
     ),
     "unknown epoch": (["mine.toml", "--epoch", "first"], 2, "--epoch"),
     "a wrong plan": (

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import struct
 import zipfile
 import zlib
@@ -14,11 +15,15 @@ import numpy as np
 GOOD = "a,b,not\n" + "".join(f"{i % 7},{i % 5},{'xyz'[i % 3]}\n" for i in range(300))
 
 
+MOST_BYTES = 2**28  # that a file may unpack to here; by default a share of the machine's memory
+
+
 def prepare(folder):
     (folder / "good.csv").write_text(GOOD)
 
 
 def hostile(folder, number):
+    os.environ["YBAR_MAX_BYTES"] = str(MOST_BYTES)
     make = ATTACKS[number % len(ATTACKS)]
     rng = np.random.default_rng([6, number])
     place = folder / f"attack{number}"
@@ -141,8 +146,6 @@ def binary_name(place, rng):
     path = bytes(place / "bad-") + b"\xff.csv"
     with open(path, "wb") as file:
         file.write(GOOD.encode())
-    import os
-
     return os.fsdecode(path)
 
 

@@ -40,8 +40,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes: ArrayLike | None
     classes_: AnyArray
     transition_: FloatArray
-    decoder_: Any  # the decoder that decoder=None stands for
-    estimates_: str = "q"  # what the classifier learns: q, or p, from which T makes q
+    decoder_: Any  # the decoder of decoder=None
+    estimates_: str = "q"  # what the classifier learns: "q", or "p", from which q = p T follows
     _allows_decoder_none = False
 
     @property
@@ -51,7 +51,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     @property
     def label_transition_(self) -> FloatArray:
-        """The T that labels are assumed to follow; networks may estimate another one."""
+        """The T that labels are assumed to follow; networks may have estimated it."""
         return self.transition_
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(self.classes_[decode.decode(q, self.transition_, decoder)])
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the ordinary-class probabilities that explain the complementary ones best.
+        """Return the ordinary-class probabilities, the most likely ones for q under T.
 
         They are computed by `ybar.decode.class_probabilities`, whatever the decoder. Unless T is
         uniform or the decoder is "likelihood", the most probable class can therefore differ from
@@ -132,7 +132,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Restore all attributes if `fit` fails or is interrupted, so that the old model stays."""
+        """Restore all attributes if `fit` fails or is interrupted: the old model stays usable."""
         before = self.__dict__.copy()
         try:
             yield
@@ -164,7 +164,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         n_rows, n_classes = _num_samples(X), len(observed.classes)
         checks.same_length("X", n_rows, "y", len(observed))
         observed = weighted(observed, sample_weight)
-        _check_several_classes(observed)
+        check_several_classes(observed)
         if n_rows < n_classes:
             raise ValueError(
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
@@ -174,7 +174,10 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _observe(self, y: ArrayLike | labels.Evidence, known: ArrayLike | None) -> Observed:
         """Return y in the internal form; raise if the classifier cannot learn from it."""
-        observed = observe(y, known)
+        return self._accept(observe(y, known), known)
+
+    def _accept(self, observed: Observed, known: ArrayLike | None) -> Observed:
+        """Return observations as the classifier learns from them; raise if it cannot."""
         if observed.by_label:
             return observed
         classes = observed.classes
@@ -192,7 +195,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 "y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "
                 "kinds, or a label twice in a row. Use method='cpe-f' of "
-                "ComplementaryNetClassifier or CPEBoostingClassifierCV, which takes all of it"
+                "ComplementaryNetClassifier or CPEBoostingClassifierCV, which accepts all evidence"
             )
         if not observed.informative.any():
             raise ValueError("y must be informative in some row; got evidence of nothing")
@@ -219,8 +222,8 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # y names classes that a row does not have: after a fit to ordinary labels the accuracy is
-        # poor by design.
+        # y names classes that a row does not belong to, so the accuracy after a fit to ordinary
+        # labels is poor by design.
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
         return tags
@@ -238,7 +241,7 @@ def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
     return observed
 
 
-def _check_several_classes(observed: Observed) -> None:
+def check_several_classes(observed: Observed) -> None:
     """Check that labels are of at least two classes; otherwise there is nothing to learn."""
     if not observed.by_label:
         return
@@ -253,7 +256,7 @@ def _check_several_classes(observed: Observed) -> None:
 
 @contextlib.contextmanager
 def plain_parameters() -> Iterator[None]:
-    """Make the state of classifiers hold arrays in place of data frames that were parameters."""
+    """Store parameters that are data frames as arrays in the state of classifiers."""
     token = _PLAIN.set(True)
     try:
         yield

@@ -39,8 +39,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     features are binned once for all rates. A rate stops early if it seems unable to win: if its
     loss, decreasing as fast as over the last 5 candidates, would end above the best SCEL so far.
     This is a heuristic: held-out losses are noisy, so the rule can stop the rate that would have
-    won, and select another pair than the full search. ``early_stopping=False`` evaluates all
-    pairs. The best pair is then fitted to all rows.
+    won, and the selected pair can differ from that of the full search. ``early_stopping=False``
+    evaluates all pairs. The best pair is then fitted to all rows.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         default 5, 10, …, 500.
     method : {"cpe-i", "cpe-f"}
         What the trees estimate: q ("cpe-i") or p ("cpe-f"). "cpe-f" accepts all kinds of
-        `ybar.labels.Evidence`, and uses the joint likelihood of several labels of a row. It also
-        changes LightGBM's defaults if a complementary label carries little information: a leaf
-        must have as many rows as carry the information of 20 ordinary labels (at most a tenth of
-        all rows), and each tree sees half of the rows, if these are enough to split, and a fifth
-        of the features, at least four. `lightgbm_params` overrides these defaults
+        `ybar.labels.Evidence`, and uses the joint likelihood of several labels of a row. If a
+        complementary label carries little information, "cpe-f" also changes LightGBM's defaults.
+        A leaf then needs the information of 20 ordinary labels, but at most a tenth of all rows.
+        Each tree sees half of the rows, if they are enough to split, and a fifth of the features,
+        at least four. `lightgbm_params` overrides these defaults
         (``min_data_in_leaf``, ``bagging_fraction``, ``feature_fraction``).
     transition : "uniform" or array-like of shape (K, K)
         ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
@@ -82,8 +82,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         Further parameters of LightGBM, such as ``{"num_leaves": 15, "max_bin": 63}``.
     random_state : int, Generator, RandomState or None
     n_jobs : int or None
-        Threads, -1 for all cores. None means all cores from 10,000 rows on and one thread below,
-        where several threads are slower than one. The result does not depend on it.
+        Threads, -1 for all cores. None means all cores from 10,000 rows on, and one thread for
+        fewer rows, where several are slower. The result does not depend on it.
     verbose : bool
         Whether to show a progress bar (with rich).
 
@@ -189,11 +189,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         """
         lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
         with self._all_or_nothing():
-            if not isinstance(self.method, str) or self.method not in TARGETS:
-                raise ValueError(
-                    "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
-                    f"estimate p); got {checks.shown(self.method)}"
-                )
+            self._check_method()
             X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
             observed = self._observe_fit(X, y, sample_weight)
             self._check_settings()
@@ -215,6 +211,13 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             self.seen_classes_, self.estimates_ = target.seen, target.estimates
             self.decoder_ = "l1" if observed.by_label else "max"
         return self
+
+    def _check_method(self) -> None:
+        if not isinstance(self.method, str) or self.method not in TARGETS:
+            raise ValueError(
+                "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
+                f"estimate p); got {checks.shown(self.method)}"
+            )
 
     def _check_settings(self) -> None:
         checks.n_jobs(self.n_jobs)

@@ -111,7 +111,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
     True
     """
 
-    # Weights always reach this fit; the requests of the base estimator decide what it is passed.
+    # Weights always reach this fit; the base estimator receives those that it requests.
     __metadata_request__fit = {"sample_weight": True}  # noqa: RUF012
 
     estimator_: Any
@@ -142,8 +142,8 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
             Complementary labels: the classes that each row is said not to have. Each of several
             labels counts as a sample.
         sample_weight : array-like of shape (N,), optional
-            Only if the base estimator supports sample weights. If scikit-learn's metadata routing
-            is enabled, the base estimator gets them if it requests them.
+            Only if the base estimator supports sample weights. With scikit-learn's metadata
+            routing, the base estimator receives them only if it requests them.
         **fit_params : dict
             Other metadata that the base estimator requests. Requires metadata routing.
 
@@ -157,7 +157,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         observed = self._observe_fit(X, y, sample_weight)
         rows, indices = observed.single_labels()
         weights = observed.weights
-        if weights is not None:  # a row of weight 0 is as good as absent
+        if weights is not None:  # a row of weight 0 counts as absent
             rows, indices = rows[weights[rows] > 0], indices[weights[rows] > 0]
             metadata[_weight_parameter(base)] = weights
         X_fit = X

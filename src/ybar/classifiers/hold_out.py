@@ -1,4 +1,4 @@
-"""Split rows into those to train on and those held out: the one way that ybar does it."""
+"""Split rows into training rows and held-out rows: the only splits in ybar."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def splits(
 ) -> list[Split]:
     """Return (training, validation) row indices: one random hold-out, or the splits of `cv`.
 
-    Rows of weight 0 are in no part and do not change the others, as if they were absent. Both
-    parts of each split must have usable rows: informative, and of a weight above 0.
+    Rows of weight 0 count as absent: they are in no part and do not change the split of the
+    others. Both parts of each split must have usable rows: informative, with a weight above 0.
     """
     rows = observed.weighted_rows
     if cv is None:
@@ -60,12 +60,17 @@ def splits(
     return weighted
 
 
-def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
+def check_fraction(fraction: float) -> None:
+    """Raise an error unless a share of rows can be held out."""
     if not isinstance(fraction, (float, np.floating)) or not 0 < fraction < 1:
         raise ValueError(
             "validation_fraction must be a float between 0 and 1, both excluded; got "
             f"{shown(fraction)}"
         )
+
+
+def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
+    check_fraction(fraction)
     n_validation = math.ceil(fraction * n_rows)
     if n_validation >= n_rows:
         raise ValueError(
@@ -80,7 +85,7 @@ def _splits_of(cv: Any, code: IntArray, random_state: Seed) -> list[Split]:
     if isinstance(cv, (int, np.integer)):
         if not 2 <= cv <= n_rows:
             raise ValueError(f"cv must be an int from 2 to the {n_rows} rows; got {cv}")
-        # Shuffled: rows often come ordered by class, which complementary labels hardly show.
+        # Shuffled, because rows are often sorted by class.
         seed = int(as_generator(random_state).integers(2**31))
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     try:

@@ -42,11 +42,11 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
     almost nothing about its row, but the labels of a whole cluster show which class is named less
     often than T predicts.
 
-    K-means divides all rows, labelled or not, into small cells. Ward's method merges the cells
-    step by step. The merged cells are where K-means starts for each candidate number of clusters.
-    In each cluster, p maximises the likelihood of the pooled labels under T. (One more label,
-    drawn with equally likely classes, is added to each cluster, so no possible label has the
-    probability 0.) Clusters do not depend on labels, so folds hold out labels only.
+    K-means divides all rows, labelled or not, into small cells, which Ward's method merges step by
+    step. For each candidate number of clusters, K-means starts from the merged cells. In each
+    cluster, p maximises the likelihood of the pooled labels under T. (One more label, drawn with
+    equally likely classes, is added to each cluster, so that no possible label has probability 0.)
+    Clusters do not depend on labels, so folds hold out labels only.
 
     Distances decide what a cluster is: scale the features first, for example with
     ``StandardScaler`` in a pipeline, unless they share a unit, as pixels do.
@@ -73,7 +73,7 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
         clusters whose SCEL is within one standard error of the lowest (the standard error of the
         difference, see `ybar.metrics.one_standard_error`).
     random_state : int, Generator, RandomState or None
-        Determines the folds, where K-means starts, and PCA where it is randomised.
+        Determines the folds, the start of K-means, and PCA if it is randomised.
 
     Attributes
     ----------

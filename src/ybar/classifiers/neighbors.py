@@ -58,7 +58,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         largest, k whose SCEL is within one standard error of the lowest (the standard error of
         the difference, see `ybar.metrics.one_standard_error`).
     random_state : int, Generator, RandomState or None
-        Determines the held-out rows, and PCA where it is randomised.
+        Determines the held-out rows, and PCA if it is randomised.
     n_jobs : int or None
         Threads of the neighbour search, as in scikit-learn.
 
@@ -255,6 +255,6 @@ def _frequencies(code: IntArray, label_table: BoolArray, nearest: IntArray) -> F
 
 
 def _shares(counts: AnyArray, total: AnyArray, n_classes: int) -> FloatArray:
-    """Return counts / total, or 1/K where none of the neighbours has a label."""
+    """Return counts / total, or 1/K if no neighbour has a label."""
     unknown = np.full(counts.shape, 1 / n_classes)
     return np.asarray(np.divide(counts, total, out=unknown, where=total > 0))

@@ -60,7 +60,7 @@ def reproduce(
     path = ledger or Path(f"{Path(source).stem}.sqlite")
     folder = output or Path(f"{Path(source).stem}-results")
     if retry_failed and not run:
-        raise InputError("--retry-failed is for runs; with --no-run there are none. Leave one out")
+        raise InputError("--retry-failed and --no-run exclude each other. Leave one out")
     if not run and not merge and not path.is_file():
         raise InputError(
             f"--no-run needs a ledger that exists; {path} does not. Name it with --ledger"
@@ -89,7 +89,7 @@ def reproduce(
 
 
 def _write(runs: Runs, folder: Path, epoch: str, export: Sequence[Path]) -> None:
-    """Write the results, show the tables that have something in them, and export the runs."""
+    """Write the results, print the tables that are not empty, and export the runs."""
     written = outputs.write(runs, folder, epoch=epoch)
     out = require("rich.console", "cli", "ybar reproduce").Console()
     for table in written.tables:
@@ -137,8 +137,8 @@ class Selection(NamedTuple):
                 selected.append(job)
         if not selected:
             raise InputError(
-                f"{', '.join(f'--{name}' for name in self.wanted)} must together name runs of the "
-                "plan; each is in it, but no [[base]] has all of them. Leave one out"
+                f"{', '.join(f'--{name}' for name in self.wanted)} must select some run; the plan "
+                "has each of these values, but no [[base]] combines them. Leave one out"
             )
         return selected
 
@@ -146,9 +146,9 @@ class Selection(NamedTuple):
 def _facts(
     plan: Plan, selection: Selection, source: str, *, download: bool
 ) -> dict[Dataset, Facts]:
-    """Return the facts of the selected data; errors in a plan's own files name the plan.
+    """Return the facts of the selected data; errors in their content also name the plan.
 
-    An error of the files as such (OSError) is not the plan's.
+    Errors of the file system (`OSError`) do not.
     """
     facts = {}
     for dataset in dict.fromkeys(d for part in plan.parts for d in part.datasets):
@@ -183,7 +183,7 @@ def _run(
     todo = [job for job in jobs if set(hashes(job)) - known.keys()]
     if not todo:
         return
-    if dask is None:  # workers on other machines may have what is missing here
+    if dask is None:  # workers on other machines may have packages that are missing here
         for kind in {type(job.base) for job in todo} & _NEEDED.keys():
             expect(*_NEEDED[kind])
     work = WorkDone(todo, known, cost_of_jobs(ledger.entries(), facts))
@@ -203,7 +203,7 @@ def _run(
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send, do what Ctrl-C does."""
+    """Treat SIGTERM, which batch systems send, like Ctrl-C."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -216,7 +216,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def _known(path: Path, merge: Sequence[Path], retry_failed: bool) -> list[Entry]:
-    """Return the runs that need not be run."""
+    """Return the recorded runs, which need not be run again."""
     entries = [entry for other in merge for entry in transfer.read(other)]
     if path.exists():
         with Ledger(path, write=False) as ledger:

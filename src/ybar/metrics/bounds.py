@@ -116,7 +116,7 @@ def error_bound(
     T_true : array-like of shape (K, K), optional
         The transition matrix from which the complementary labels were drawn, if it is not T.
     distance : as for `transition.gamma`
-        Used to decode, and to compare q with the rows of T; must obey the triangle inequality.
+        Used to decode and to compare q with the rows of T. It must obey the triangle inequality.
 
     Returns
     -------

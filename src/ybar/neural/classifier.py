@@ -22,6 +22,7 @@ from . import samples, settings
 from .base import NetBase
 from .methods import Method
 from .reporting import Callback
+from .streaming import Stream
 
 if TYPE_CHECKING:
     from .fitting import Start
@@ -61,15 +62,15 @@ class ComplementaryNetClassifier(NetBase):
         Of Adam; the decay is its L2 penalty, as in PyTorch.
     batch_size : int
     max_epochs : int, optional
-        By default 40, and for small data as many as make 2,000 steps, up to 400.
+        By default 40; for small data as many epochs as 2,000 steps need, up to 400.
     dropout, input_dropout : float
-        Shares of hidden units, and of features, dropped at random in training.
+        Fractions of hidden units and of features that are dropped at random in training.
     weight_averaging : float
-        Decay of a running mean of the weights, which is evaluated and kept; 0 for none.
+        Decay of a running mean of the weights. The mean is evaluated and kept; 0 disables it.
     transition_trust : float
         For "cpe-t". With a positive value, T is re-estimated on the held-out labels after every
-        epoch, and `transition` with the estimated noise is a prior worth so many labels per class.
-        With 0, as in the paper, gradients learn T, and `transition` is only its start.
+        epoch; `transition` plus the estimated noise acts as a prior worth this many labels per
+        class. With 0, as in the paper, gradients learn T, starting from `transition`.
     validation_fraction : float
         Share of rows held out; 0 requires ``select="last"``.
     select : {"best", "last"}
@@ -77,11 +78,14 @@ class ComplementaryNetClassifier(NetBase):
     criterion : {"scel", "ure"}
         The validation loss, on the held-out complementary labels.
     patience : int, optional
-        Stop after so many epochs without improvement.
+        Stop after this many epochs without improvement.
     device : {"auto", "cpu", "cuda", "mps"}
         "auto" is CUDA if available, else the CPU. "mps" has not been tested.
     random_state : int, Generator, RandomState or None
-        The same seed gives the same bits on a CPU.
+        The same seed and number of threads give the same bits on a CPU.
+    n_threads : int
+        Threads that one training uses. Several round sums differently from one. More threads than
+        idle cores slow the training down, because each step waits for the last of them.
     warm_start : bool
         Whether `fit` continues from the weights of the last fit.
     verbose : bool
@@ -97,11 +101,11 @@ class ComplementaryNetClassifier(NetBase):
     coefs_, intercepts_ : lists of ndarray
         Weights (inputs, outputs) and biases of each layer. Predicting needs numpy only.
     network_state_ : list of ndarray
-        The state of the `network`, in place of the two.
+        The state of `network`, in place of ``coefs_`` and ``intercepts_``.
     history_ : dict of ndarray
         Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors, under
         ``label_transition_``), ``seconds``. Standard errors of ``ure`` include that of an estimated
-        T; they are NaN before T is estimated, and where the interval of λ reaches 1.
+        T. They are NaN before T is estimated, and if the interval of λ reaches 1.
         `ybar.displays.TrainingCurveDisplay` plots it.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
@@ -111,8 +115,7 @@ class ComplementaryNetClassifier(NetBase):
         The T that labels are assumed to follow: ``learned_transition_`` if it was estimated on
         held-out labels ("cpe-n", and "cpe-t" with `transition_trust`), otherwise `transition`.
     noise_, noise_interval_ : float, tuple of float
-        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels
-        together with a temperature of the network's p, and for the interval a bias per class. The
+        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels. The
         network trains with this λ after 1,000 steps, or after half of its steps if there are fewer
         than 2,000; only later epochs can be the best one. Without held-out rows, gradients learn λ,
         and there is no interval.
@@ -174,6 +177,7 @@ class ComplementaryNetClassifier(NetBase):
         patience: int | None = None,
         device: str = "auto",
         random_state: Seed = None,
+        n_threads: int = 1,
         warm_start: bool = False,
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
@@ -195,14 +199,15 @@ class ComplementaryNetClassifier(NetBase):
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), memory map, or torch Dataset
+        X : array-like of shape (N, n_features), memory map, torch Dataset, or stream
             If a dataset's items are tuples, their first entry is used. With `network`, arrays may
-            have more than two dimensions.
-        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+            have more than two dimensions. `ybar.datasets.stream` reads files larger than memory.
+        y : array-like of shape (N,), boolean array of shape (N, K), Evidence, or a column's name
             Complementary labels: classes that the rows are said not to be. Several labels of a row
             are assumed independent: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their joint
             likelihood, the other methods from each label separately. Those four also accept
-            `ybar.labels.Evidence`: ordinary labels, sets and more.
+            `ybar.labels.Evidence`: ordinary labels, sets and more. If X is a stream, there is one
+            label per row, and y may be the name of their column.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -229,7 +234,7 @@ class ComplementaryNetClassifier(NetBase):
 
         Adam's moments and the mean of the weights continue too. No row is held out: evaluate with
         `score` on rows before you train on them. After `fit`, training continues from the fitted
-        weights. Callbacks are not called, and no progress is shown.
+        weights. Callbacks are not called, and there is no progress bar.
 
         Parameters
         ----------
@@ -238,7 +243,7 @@ class ComplementaryNetClassifier(NetBase):
         classes : array-like of shape (K,), optional
             All classes; required at the first call unless the parameter ``classes`` names them.
         sample_weight : array-like of shape (N,), optional
-            Relative to 1, the weight of a row by default.
+            By default every row has weight 1.
 
         Returns
         -------
@@ -250,6 +255,8 @@ class ComplementaryNetClassifier(NetBase):
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
             method = self._check_settings([trust])
+            if isinstance(X, Stream):
+                raise TypeError("X must be rows in memory for partial_fit; got a stream. Use fit")
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             observed = self._check_part(X, y, classes, sample_weight)
@@ -278,7 +285,7 @@ class ComplementaryNetClassifier(NetBase):
         return self
 
     def _stream_start(self, observed: Observed, method: Method, kind: list[Any]) -> Start:
-        """Return where the last call of `fit` or `partial_fit` ended."""
+        """Return the state at the end of the last call of `fit` or `partial_fit`."""
         state = self._stream if getattr(self, "_stream_kind", None) == kind else None
         history = {name: values.tolist() for name, values in self.history_.items()}
         return replace(self._start(observed, method), state=state, history=history)
@@ -293,7 +300,7 @@ class ComplementaryNetClassifier(NetBase):
     def _check_part(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> Observed:
-        """Check the arguments of partial_fit: any number of rows, of classes known before."""
+        """Check the arguments of partial_fit, which may have few rows but only known classes."""
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         if classes is not None:
             named = check_classes(classes)

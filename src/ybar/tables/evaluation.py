@@ -62,7 +62,7 @@ def evaluate(
     label: Sequence[str] = (),
     separator: str = "|",
 ) -> dict[str, Any]:
-    """Return the scores of a model on rows, as of `read`, in values that JSON has."""
+    """Return the scores of a model on the rows of `read`, as JSON values."""
     mask = _read_mask(model, frame, label, separator) if label else None
     seen = model.recognised(frame)
     scores: dict[str, Any] = {"rows": len(frame), "rows_of_the_training_data": int(seen.sum())}
@@ -113,7 +113,7 @@ def _by_complementary_labels(
 ) -> dict[str, Any]:
     """Return the scores on rows that the model was not fitted to.
 
-    The model knows the labels of the others, so that they say nothing about its accuracy.
+    The model knows the labels of the other rows, so they say nothing about its accuracy.
     """
     classes = [str(name) for name in model.classes_]
     rows = np.flatnonzero(mask.any(axis=1) & ~seen)
@@ -145,7 +145,7 @@ def _constant_scel(mask: BoolArray, T: FloatArray) -> float:
 
 
 def _named_in_training(account: dict[str, Any]) -> BoolArray:
-    """Return which classes some complementary label of the training data names."""
+    """Return which classes occur as complementary labels in the training data."""
     counts = account.get("labels_per_class", [1] * len(account["classes"]))
     return np.asarray(counts) > 0
 

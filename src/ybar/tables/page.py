@@ -97,8 +97,8 @@ def _classes(summary: dict[str, Any]) -> Section:
     note = (
         "Predicted: the share of the held-out rows for which the model predicts the class. Implied "
         "by the labels: the shares of the classes that explain the number of complementary labels "
-        "best, if T is right. A class that is far more or less often predicted than implied is one "
-        "that the model confuses with others."
+        "best, if T is right. If the two shares of a class differ widely, the model confuses the "
+        "class with others."
     )
     columns = [Column(name, words=i == 0) for i, name in enumerate(heads)]
     return Section("Classes", [Grid(columns, rows, notes=[note])])
@@ -135,7 +135,9 @@ def _scores(scores: dict[str, Any], summary: dict[str, Any]) -> Section:
     blocks: list[Block] = []
     if "accuracy" in scores:
         label = f"accuracy on {scores['rows_with_a_true_label']} rows with a true label"
-        figures.append((f"{100 * scores['accuracy']:.1f}%", label))
+        error = f"{100 * scores['accuracy_std_error']:.1f}"
+        value = f"{100 * scores['accuracy']:.1f} ± {error}%"
+        figures.append((value, f"{label}, ± one standard error"))
     if scores.get("expected_accuracy") is not None:
         value, interval = accuracy.percentages(scores)
         n_labels = scores["complementary_labels"]

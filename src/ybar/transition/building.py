@@ -1,4 +1,4 @@
-"""Build transition matrices: biased ones, noisy ones, and those that menus of classes make."""
+"""Build transition matrices: biased ones, noisy ones, and those of menus of classes."""
 
 from __future__ import annotations
 

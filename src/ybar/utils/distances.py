@@ -58,7 +58,7 @@ def _broadcasts(
 ) -> bool:
     """Return whether `distance` works on several rows at once, by a trial on two or three rows.
 
-    The trial never has as many rows as columns, or a sum over the wrong axis would go unnoticed.
+    The trial never has as many rows as columns, so that a sum over the wrong axis is noticed.
     """
     probe = a[: 2 if a.shape[1] != 2 else 3]
     if len(probe) in (0, a.shape[1]):

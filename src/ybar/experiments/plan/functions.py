@@ -52,7 +52,7 @@ def find_function(reference: str, expected: Code = NO_CODE) -> Callable[..., Any
 def identify(reference: str) -> Code:
     """Return what identifies the code that ``module:function`` names, as its file is now.
 
-    A module that is not imported yet, as in a dry run, is read and not imported.
+    A module that is not imported yet, as in a dry run, is read but not imported.
     """
     module_name, _, name = reference.partition(":")
     if module_name in sys.modules or module_name.partition(".")[0] == __name__.partition(".")[0]:

@@ -1,4 +1,4 @@
-"""From a plan to its jobs, and from a run's configuration to its name."""
+"""The jobs of a plan, and the name of each run, derived from its configuration."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ...neural import methods
 from .functions import NO_CODE, Code, identify
 from .model import KINDS, Base, Dataset, Facts, Method, Network, Part, Plan, Setting
 
-# Wider matrix products gain nothing from more runs side by side (see `neural.population`).
+# Beyond this width, more runs side by side are not faster (see `neural.population`).
 _WIDEST_JOB = 512
 _UNKNOWN = Facts("", 0, 0, ("",))
-# Fields that were added after runs had been recorded: at their default they are not part of a name.
+# Fields that were added later: at their default they are not part of the name of a run, so that
+# the names of recorded runs stay valid.
 _ADDED_LATER = (
     *("dropout", "input_dropout", "weight_averaging"),
     *("module", "true_labels", "told_noise", "transition_optimiser"),
@@ -53,10 +54,10 @@ class Job:
 
 
 def training_of(part: Part, method: Method, setting: Setting) -> Training:
-    """Return the training that a row of a table needs, without the learning rate.
+    """Return the training that a table row needs, without the learning rate.
 
-    ``fwd`` and ``cpe-f`` are one training. Under uniform T ``scl-nl`` is the same training too: its
-    loss then differs by a constant.
+    ``fwd`` and ``cpe-f`` share one training. Under uniform T, ``scl-nl`` shares it too, because its
+    loss differs by a constant only.
     """
     if method.loss is not None:
         return Training(
@@ -128,7 +129,7 @@ def split(job: Job, most: int) -> list[Job]:
 
 
 def config(job: Job, training: Training) -> dict[str, Any]:
-    """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
+    """Return everything that a run's outcome depends on, and nothing about the machine."""
     kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
     setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
     if setting["classes"] is None:
@@ -170,13 +171,13 @@ def _config_of_base(job: Job, training: Training) -> dict[str, Any]:
 
 
 def hash_of(configuration: Mapping[str, Any]) -> str:
-    """Return the name of a run: the sha256 of its configuration, shortened."""
+    """Return the name of a run: the shortened sha256 of its configuration."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
-    """Return the seed from which everything random in a trial is drawn."""
+    """Return the seed of all random draws in a trial."""
     return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
 
 
@@ -188,8 +189,8 @@ def hashes(job: Job) -> list[str]:
 def count_naive(parts: Iterable[Part]) -> int:
     """Return how many trainings the tables would need if no rows shared a training.
 
-    One per table row and learning rate; for networks also both decoders of CPE-F, both criteria of
-    CPE-T and Fwd, and every criterion of all methods if the plan asks for that.
+    That is one per table row and learning rate. Networks add a second decoder for CPE-F, a second
+    criterion for CPE-T and Fwd, and every criterion of all methods if the plan asks for that.
     """
     total = 0
     for part in parts:

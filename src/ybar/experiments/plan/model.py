@@ -46,7 +46,7 @@ def _is_decoder(value: str) -> str:
     return value
 
 
-# Strict: neither a number from its text, nor 1 from true.
+# Strict: the text "1" is not a number, and neither is true.
 Name = Annotated[str, pydantic.AfterValidator(_not_blank)]
 Decoder = Annotated[str, pydantic.AfterValidator(_is_decoder)]
 Flag = Annotated[bool, pydantic.Field(strict=True)]
@@ -193,7 +193,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is to be run."""
+    """Everything that is to be run."""
 
     name: str
     parts: tuple[Part, ...]
@@ -209,7 +209,7 @@ class Plan:
 
 
 class Facts(NamedTuple):
-    """What a plan must know of a data set before it can name its runs."""
+    """The facts about a data set that the names of runs depend on."""
 
     sha256: str
     n_rows: int

@@ -1,4 +1,4 @@
-"""The tables of a plan's TOML file: what each may hold, and how they become a plan.
+"""The tables of a plan's TOML file: their keys, and their conversion to a plan.
 
 The checks here raise ValueError with a predicate such as "be some text"; `reading` turns it into
 "KEY must be some text; got VALUE".
@@ -38,7 +38,7 @@ _NOISE = re.compile(r"noise-(0?\.\d+|[01](\.0*)?)")
 class Definitions:
     """What a plan has defined so far, by name, and the folder that its paths start from.
 
-    With `imports` the modules that the plan names are imported, else they only must be there.
+    With `imports`, modules that the plan names are imported; otherwise they only have to exist.
     """
 
     folder: Path | None
@@ -86,24 +86,24 @@ def _matrix(value: Any, info: Info) -> _Matrix:
 
 
 def _regular(path: Path) -> Path:
-    """Return a path that is no device and no pipe, which may have no end."""
+    """Return a path that is not a device or a pipe, which may be endless."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is no regular file")
     return path
 
 
 def _function(value: str, info: Info) -> str:
-    # The module may lie beside the plan: this process, and those that it starts, must find it.
+    # The module may be in the folder of the plan, where this process and its workers must find it.
     folder = _definitions(info).folder
     if folder is not None and str(folder) not in sys.path:
-        sys.path.append(str(folder))  # last: a random.py there must not replace Python's own
+        sys.path.append(str(folder))  # at the end: a random.py there must not hide Python's
     allowed = "be 'module:function' that Python can import, beside the plan or installed"
     try:
         if not _definitions(info).imports:
             identify(value)
             return value
         function = find_function(value)
-    except (Exception, SystemExit) as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise any error
         raise ValueError(f"{allowed} ({type(error).__name__}: {error})") from error
     if not callable(function):
         raise ValueError(f"{allowed}, and that can be called")
@@ -135,7 +135,7 @@ def _find_method(value: Any, info: Info) -> Method:
 
 
 def _define(values: tuple[Any, ...], info: Info) -> tuple[Any, ...]:
-    """Note what an array of tables defines, for the parts of the plan that name it."""
+    """Record what an array of tables defines, for the parts of the plan that refer to it."""
     known = getattr(_definitions(info), f"{info.field_name}s")
     for each in values:
         if each.name in known:
@@ -158,7 +158,7 @@ Methods = Annotated[
 
 
 def _locate(dataset: Dataset, info: Info) -> Dataset:
-    """Return a data set of the plan with the path of its files, which must be there."""
+    """Return a data set of the plan with the path of its files, which must exist."""
     if dataset.path is None:
         raise ValueError("have a path: a folder of idx files, an .npz, a .csv or a .parquet")
     file = _definitions(info).path(dataset.path)
@@ -199,7 +199,7 @@ class _MethodTable:
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=KNOWN_KEYS)
 class _Grid:
-    """What every ``[[base]]`` may say beside the fields of its base."""
+    """The keys of every ``[[base]]``, besides the fields of its base."""
 
     datasets: Datasets | None = None
     settings: Settings | None = None
@@ -270,7 +270,7 @@ def _base_of(table: _Grid) -> model.Base:
 class PlanTable:
     """The whole file."""
 
-    # Checked in this order: the definitions come before what names them.
+    # Checked in this order: definitions come before references to them.
     dataset: Annotated[
         tuple[Annotated[Dataset, pydantic.AfterValidator(_locate)], ...],
         pydantic.AfterValidator(_define),

@@ -97,8 +97,8 @@ class Runs:
     ) -> Chosen | None:
         """Return the run that counts; None if some have not ended, or all failed.
 
-        A choice among some of the learning rates would be another choice. Of two runs with the same
-        loss the first in the plan counts.
+        All learning rates must have ended, because the missing one could be the best. Of two runs
+        with the same loss, the first in the plan counts.
         """
         loss, accuracy = rule.names(part, method)
         candidates = []
@@ -110,7 +110,7 @@ class Runs:
                 candidates.append(Chosen(entry, rate, entry.scores[accuracy]))
         if not candidates:
             return None
-        # To the digits of an export: URE has few values, and its ties must be the same there.
+        # Rounded to the digits of an export: URE has few values, and ties must be the same there.
         sign = -1 if method.criterion == "true" else 1
         return min(candidates, key=lambda chosen: sign * float(f"{chosen.entry.scores[loss]:.6g}"))
 

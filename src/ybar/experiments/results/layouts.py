@@ -1,4 +1,4 @@
-"""Which tables a plan has, and what each of their rows shows.
+"""The tables of a plan, and what each of their rows shows.
 
 Every plan has the same kinds of tables. If the paper has a table for a base of that name, the table
 has the paper's name.
@@ -50,7 +50,7 @@ def layouts(plan: Plan) -> Iterable[Layout]:
     networks = [part for part in plan.parts if isinstance(part.base, Network)]
     for part in sorted(networks, key=lambda part: part.base.name != "mlp"):
         yield from _of_methods(part)
-    # As in the paper, which compares decoders for networks with a hidden layer only.
+    # As in the paper, which compares decoders only for networks with a hidden layer.
     with_layers = [p for p in networks if isinstance(p.base, Network) and p.base.hidden_layer_sizes]
     yield _compare("decoders", "Decoders of CPE-F", "cpe-f", with_layers, _DECODERS)
     yield Layout(
@@ -73,7 +73,7 @@ def layouts(plan: Plan) -> Iterable[Layout]:
 
 
 def _of_methods(part: Part) -> Iterable[Layout]:
-    """Yield the table of a network's methods; of the linear one, two, as in the paper."""
+    """Yield the table of a network's methods; two tables for the linear one, as in the paper."""
     base = part.base.name
     rows = [Row(m.label, _published_row(m), part, m) for m in part.methods]
     if base == "linear":

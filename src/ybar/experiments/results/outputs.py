@@ -56,7 +56,7 @@ def write(runs: Runs, folder: Path, *, epoch: str = "last") -> Written:
     except OSError as error:
         raise OSError(
             f"output {folder} could not be written to ({error.strerror or error}). All runs are "
-            "in the ledger: make room, and use --no-run"
+            "in the ledger: make room, then repeat the command with --no-run"
         ) from error
 
 
@@ -86,17 +86,17 @@ def _summary(runs: Runs, agreement: tables.Agreement, folder: Path) -> str:
     text = ""
     if agreement.run:
         text = (
-            f"{agreement.agree} of {agreement.run} cells agree with the paper "
-            f"({agreement.published} are published). "
+            f"{agreement.agree} of {agreement.run} cells agree with the paper, which published "
+            f"{agreement.published}. "
         )
     if agreement.tested:
         text += (
-            f"{agreement.within} of {agreement.tested} with five trials are within two standard "
-            "errors. "
+            f"{agreement.within} of {agreement.tested} cells with five trials are within two "
+            "standard errors of the paper. "
         )
     failed = sum(entry.cause is not None for entry in runs.entries)
     if failed:
-        text += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
+        text += f"{failed} runs failed: the page shows why; --retry-failed repeats them. "
     return f"{text}Written: {plain(str(folder / 'report.html'))}"
 
 

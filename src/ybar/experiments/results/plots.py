@@ -86,7 +86,7 @@ def loss_curves(runs: Runs, part: Part, dataset: Dataset) -> Figure | None:
 def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
     """Return the curves that `loss_curves` draws, by the hash of their run.
 
-    They are a small part of all curves. An export with them is enough for all tables and figures.
+    An export with only these curves, a small part of all, is enough for all tables and figures.
     """
     return {
         entry.hash: {name: entry.curves[name] for name in _LOSSES}
@@ -133,7 +133,7 @@ def _draw_losses(ax: Any, histories: Sequence[list[Entry]]) -> None:
 
 
 def _trials(counts: Mapping[str, int], of: int) -> str:
-    """Return the number of trials, or that of each method if they differ."""
+    """Return the number of trials as text; of each method if the numbers differ."""
     if len(set(counts.values())) == 1:
         return f"{next(iter(counts.values()))}/{of} trials"
     if len(counts) > _MOST_COUNTED:
@@ -144,8 +144,9 @@ def _trials(counts: Mapping[str, int], of: int) -> str:
 def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """Plot accuracy against the noise of strong labels: a panel for each base and data set.
 
-    Lines are means over trials, bars one standard deviation; faint dashed lines are the paper's, if
-    the paper has any.
+    Lines are means over trials, and bars are one standard deviation. Faint dashed lines are the
+    paper's accuracies.
+
     The noise level of a setting comes from its name, such as strong or noise-0.1.
     """
     groups = {

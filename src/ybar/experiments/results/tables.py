@@ -21,9 +21,9 @@ from .layouts import Layout, Row, caption, layouts
 
 __all__ = ["Agreement", "Cell", "Difference", "Table", "agreement", "build"]
 
-# Rounding of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
+# Tolerance: rounding must not decide whether 1.4 is more than 1 + 2 * 0.2.
 _ROUNDING = 1e-9
-# Nor whether 90.65 becomes 90.6 or 90.7: an export has fewer digits than a ledger.
+# Nor whether 90.65 is printed as 90.6 or 90.7: an export has fewer digits than a ledger.
 _DIGITS = 9
 
 
@@ -69,7 +69,7 @@ class Cell:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the mean is off by more than 1 point + two of the paper's standard deviations.
+        """Whether the mean differs by more than 1 point + two of the paper's standard deviations.
 
         None if there is nothing to compare.
         """
@@ -79,7 +79,7 @@ class Cell:
 
     @property
     def tolerance(self) -> float:
-        """How many points our mean may be off before it differs; NaN without the paper's."""
+        """How many points our mean may differ from the paper's and still agree; NaN without one."""
         return 1 + 2 * self.paper[1] if self.paper else math.nan
 
     @property
@@ -144,13 +144,13 @@ def build(runs: Runs, *, epoch: str = "last", ure: str = "given") -> list[Table]
 
 
 def _place(row: Row, column: tuple[Dataset, Setting]) -> Place:
-    """Return what cells of different tables have in common if they show the same accuracies."""
+    """Return a key that is equal for cells of different tables with the same accuracies."""
     method = row.method
     return row.part.base.name, method.name, method.decoder, method.criterion, *column
 
 
 def _table(layout: Layout, runs: Runs, rule: Rule, seen: set[Place]) -> Table:
-    """Return a table whose cells are marked if they were seen; all of them are seen then."""
+    """Return a table with its cells marked if they are in `seen`, and add them to `seen`."""
     parts = [row.part for row in layout.rows]
     settings = dict.fromkeys(s for part in parts for s in part.settings if layout.keep(s))
     columns = [
