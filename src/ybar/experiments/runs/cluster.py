@@ -18,7 +18,7 @@ from ...utils.errors import FailureError
 from ...utils.extras import require
 from ..plan.jobs import Job
 from . import run
-from .outcome import Outcome
+from .entry import Entry
 from .sweep import Died, Result
 
 _STARTS = 3
@@ -147,12 +147,12 @@ class Cluster:
             raise ExecutionError(self._broken)
         return ended
 
-    def _result(self, future: Any) -> list[Outcome] | Died | None:
+    def _result(self, future: Any) -> list[Entry] | Died | None:
         """Return the result of a job; None for an error that stops the sweep."""
         if future.status == "finished":
             with self._answering():
-                outcomes: list[Outcome] = future.result(timeout=self._patience)
-            return outcomes
+                entries: list[Entry] = future.result(timeout=self._patience)
+            return entries
         error = future.exception() if future.status == "error" else None
         if isinstance(error, self._distributed.KilledWorker):
             return Died("its process ended (often because memory ran out)")
@@ -280,7 +280,7 @@ def _blocked_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _run(job: Job, source: str) -> list[Outcome]:
+def _run(job: Job, source: str) -> list[Entry]:
     """Run a job on a worker, and send its progress to the sweep."""
     distributed: Any = require("distributed", "dask", _WHAT)
     worker = distributed.get_worker()
