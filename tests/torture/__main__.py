@@ -53,7 +53,7 @@ GROUPS = {
     ),
     "models, damaged": (500, models.prepare, models.damaged),
     "models, forged": (1500, models.prepare, models.forged),
-    "tables and images": (200, tables.prepare, tables.hostile),
+    "tables and images": (tables.TRIED, tables.prepare, tables.hostile),
     "ledgers, one bit flipped": (1000, ledgers.prepare, ledgers.flipped),
     "plans": (100, plans.prepare, plans.hostile),
 }

@@ -44,8 +44,7 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
         - "l1", "l2": the class whose row of T is nearest to q;
         - "max": argmax of q T⁻¹; if T is singular, its pseudo-inverse is used, with a warning;
         - "likelihood": argmax of `class_probabilities`;
-        - a callable of two vectors, q and a row of T, that returns their distance; it is called
-          for all rows at once if it sums over the last axis.
+        - a callable of two vectors, q and a row of T, that returns their distance.
 
     Returns
     -------
