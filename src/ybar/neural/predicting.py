@@ -124,12 +124,12 @@ class NetPredictions(ComplementaryClassifier):
         return None if profile is None else TransitionProfile(**profile)
 
     def _reading(self) -> evaluate.Reading:
+        check_is_fitted(self, "classes_")
         decoder = self.decoder_ if self.decoder is None else self.decoder
         return evaluate.Reading(self.estimates_, decoder, self.transition_)
 
     def _logits(self, X: Any) -> Iterator[AnyArray]:
         """Yield the logits of all rows, or block by block if X is a stream."""
-        check_is_fitted(self, "classes_")
         is_module = hasattr(self, "network_state_")
         logits_of = self._module_logits() if is_module else self._all_dense_logits
         X = self._rows_of(X, reset=False)
