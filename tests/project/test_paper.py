@@ -10,7 +10,7 @@ import pytest
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.jobs import Job, Training
 from ybar.experiments.plan.model import Dataset, Neighbors, Network
-from ybar.experiments.results import outputs, published, tables
+from ybar.experiments.results import outputs, published, render, tables
 from ybar.experiments.results.choose import Runs
 from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run, transfer
@@ -39,6 +39,23 @@ def test_the_committed_tables_are_those_of_the_committed_runs(entries, asked, tm
     outputs.write(Runs(entries, asked), tmp_path)
     for name in ("tables.md", "tables.tex", "tables.csv", "overview.md", "choices.md"):
         assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    ("plan", "table", "exports"),
+    [
+        ("field", "field/tables.md", ["paper/runs.csv", "choices/transition_layer.csv"]),
+        (ROOT / "studies/choices/choices.toml", "choices/tables.md", ["choices/runs.csv"]),
+    ],
+    ids=["field", "choices"],
+)
+def test_the_tables_of_other_plans_are_those_of_their_runs(plan, table, exports):
+    own = ROOT / "results" / "field" / "runs.csv"
+    files = [ROOT / "results" / export for export in exports] + [own] * own.exists()
+    entries = [entry for file in files for entry in transfer.read(file)]
+    built = tables.build(Runs(entries, plan_file.read(plan)))
+    text = (ROOT / "results" / table).read_text().partition("\n\n")[2]
+    assert text == "\n".join(map(render.markdown, built))
 
 
 def test_no_committed_run_tells_of_the_machine_or_failed(entries):
