@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from sphinx import addnodes
 from sphinx.pycode import ModuleAnalyzer
 
 import ybar
@@ -56,6 +57,7 @@ API = {
     "methods": ("Training methods of networks", "ybar.neural.methods"),
     "networks": ("Network architectures", "ybar.neural.networks"),
     "population": ("Populations of networks", "ybar.neural.population"),
+    "distributed": ("Data on a Dask cluster", "ybar.distributed"),
     "labels": ("Complementary labels and evidence", "ybar.labels"),
     "transition": ("Transition matrices", "ybar.transition"),
     "estimation": ("Estimating T from probabilities", "ybar.estimation"),
@@ -110,21 +112,33 @@ def api_entry(module_name: str, name: str, value: Any) -> list[str]:
     if callable(value):
         return [f".. autofunction:: {module_name}.{name}", ""]
     documented = attribute_docs(module_name, name)
-    return [f".. py:data:: {module_name}.{name}", "", *(f"   {line}" for line in documented), ""]
+    return [f".. py:data:: {name}", "", *(f"   {line}" for line in documented), ""]
 
 
-def source_module(_app: Any, module_name: str, attribute: str) -> str | None:
-    """Return the module that defines an attribute; Sphinx does not know that of a property."""
-    value: Any = importlib.import_module(module_name)
-    for name in attribute.split("."):
-        value = getattr(value, name, None)
-    value = getattr(value, "fget", None) or getattr(value, "func", None) or value
-    return getattr(value, "__module__", None)
+def point_to_source(_app: Any, page: Any) -> None:
+    """Name the module and the class that define each entry, which viewcode links to.
+
+    Without this, inherited members and properties would have no link.
+    """
+    for entry in page.findall(addnodes.desc_signature):
+        module_name, name = entry.get("module"), entry.get("fullname")
+        if not module_name or not name:
+            continue
+        owner, _, attribute = name.rpartition(".")
+        value = getattr(importlib.import_module(module_name), owner or name, None)
+        defined = value if hasattr(value, "__name__") else type(value)  # of scel_scorer, its class
+        if not owner and defined.__module__.startswith("ybar."):
+            entry["module"], entry["fullname"] = defined.__module__, defined.__name__
+        for base in getattr(value, "__mro__", ()):
+            if attribute in vars(base):
+                entry["module"], entry["fullname"] = base.__module__, f"{base.__name__}.{attribute}"
+                break
 
 
 def setup(app: Any) -> None:
-    """Let properties link to their source."""
-    app.connect("viewcode-follow-imported", source_module)
+    """Let every entry of the reference link to its source."""
+    app.connect("doctree-read", point_to_source, priority=400)  # before viewcode, which has 500
+    app.connect("viewcode-follow-imported", lambda _app, module_name, _attribute: module_name)
 
 
 def api_page(title: str, module_name: str) -> str:
