@@ -14,7 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from distributed_helpers import blocks, clusters
-from ybar.distributed import DaskCPEBoostingClassifierCV, DaskCPEClassifier
+from ybar.distributed import DaskCPEBoostingClassifierCV, DaskCPEClassifier, crew
 from ybar.utils.errors import FailureError
 
 
@@ -27,6 +27,11 @@ def processes():
     ):
         client.wait_for_workers(2)
         yield client
+
+
+@pytest.fixture(autouse=True)
+def few_rows_on_each_worker(monkeypatch):
+    monkeypatch.setattr(crew, "_FEWEST_ROWS", 1)
 
 
 def pids(client):

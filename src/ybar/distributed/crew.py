@@ -12,6 +12,8 @@ from .sums import FAN_IN, Sums
 from .training import Goal, Network, Scheme
 from .workers import attempts, gathered, host_of, one_per_process, run_together, waited
 
+_FEWEST_ROWS = 10_000  # per worker; with fewer, workers wait for one another most of the time
+
 
 class Crew:
     """Trains on all partitions of a collection, which workers keep as bytes.
@@ -87,7 +89,8 @@ class Crew:
 
         A partition stays where it is, unless that worker has more than its share.
         """
-        workers = one_per_process(self._client)
+        n_workers = max(1, sum(self._lengths) // _FEWEST_ROWS)
+        workers = one_per_process(self._client)[:n_workers]
         holders = self._client.who_has(self._parts)
         fair = sum(self._lengths) / len(workers)
         shares: dict[str, list[int]] = defaultdict(list)

@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
-import os
-import signal
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
-from ...utils.errors import FailureError
+from ...distributed import local
+from ...distributed.workers import WorkerError
 from ...utils.extras import require
 from ..plan.jobs import Job
 from . import run
 from .outcome import Outcome
 from .sweep import Died, Result
 
-_STARTS = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_CONNECT = 5.0
 _SECONDS_TO_ANSWER = 15.0
 _SECONDS_TO_COME_BACK = 15.0
 _SECONDS_WITHOUT_WORKERS = 90.0
 _PROGRESS = "ybar-progress"
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
 _WHAT = "a sweep"
-# Forks of one process that has imported everything start at once. Elsewhere than on Linux, the
-# system's libraries do not survive a fork.
-_FORKS = sys.platform == "linux"
-_IMPORTED_ONCE = ["distributed.nanny", __name__, "ybar.neural.fitting"]  # the last imports torch
-_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_SETTINGS = {
-    # A job whose worker died comes back to the sweep, which counts.
-    "distributed.scheduler.allowed-failures": 0,
-    # The profiler looks a hundred times per second what a worker does, for a tenth of its time.
-    "distributed.worker.profile.enabled": False,
-    # Dask's own also make workers return memory at every chance, to ask for it again at once.
-    "distributed.nanny.pre-spawn-environ": _THREADS,
-    "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
-}
+_IMPORTED_ONCE = [__name__, "ybar.neural.fitting"]  # the last imports torch
+# A job whose worker died comes back to the sweep, which counts.
+_SETTINGS = {"distributed.scheduler.allowed-failures": 0}
 
 
-class ExecutionError(FailureError):
-    """Jobs cannot be run at all; the message says why and what to do."""
+ExecutionError = WorkerError
+"""Jobs cannot be run at all; the message says why and what to do."""
 
 
 class Cluster:
@@ -74,24 +56,15 @@ class Cluster:
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as started:
             if address is None:
-                started.enter_context(_settings_of_workers())
-                self.local = _start_local(self._distributed, n)
+                started.enter_context(local.settings_of_workers(_SETTINGS))
+                self.local = local.start(n, _IMPORTED_ONCE)
                 started.callback(self.local.close)
             self._client = self._connect(address)
             started.callback(self._leave)
             self._closing = started.pop_all()
 
     def _connect(self, address: str | None) -> Any:
-        try:
-            if address is not None:
-                asyncio.run(_ask_who(self._distributed, address))
-            client = self._distributed.Client(self.local or address, timeout=_SECONDS_TO_CONNECT)
-        except (OSError, ValueError, ImportError) as error:
-            reason = str(error) or f"no answer within {_SECONDS_TO_CONNECT:.0f} s"
-            raise ExecutionError(
-                f"dask must be the address of a scheduler that runs; nothing answered at "
-                f"{address} ({reason}). Start one with: dask scheduler"
-            ) from error
+        client = local.connect(self.local if address is None else address)
         client.subscribe_topic(_PROGRESS, self._note_progress)
         return client
 
@@ -178,7 +151,7 @@ class Cluster:
     def _leave(self) -> None:
         """Cancel what is running, and end the worker processes that were started here."""
         if self.local is not None:
-            _kill_workers(self.local)
+            local.kill_workers(self.local)
         with contextlib.suppress(Exception):  # the scheduler may be gone
             self._client.cancel(list(self._jobs))
         with contextlib.suppress(Exception):
@@ -187,96 +160,6 @@ class Cluster:
     def close(self) -> None:
         """End the sweep's jobs and its processes, and restore the environment."""
         self._closing.close()
-
-
-async def _ask_who(distributed: Any, address: str) -> None:
-    """Ask a scheduler who it is: `Client` would wait for ever for a port that says nothing."""
-    async with asyncio.timeout(_SECONDS_TO_CONNECT), distributed.rpc(address) as scheduler:
-        await scheduler.identity()
-
-
-@contextlib.contextmanager
-def _settings_of_workers() -> Iterator[None]:
-    """Set what Dask starts workers with, and restore the environment, which Dask changes too."""
-    dask: Any = require("dask", "dask", _WHAT)
-    before = dict(os.environ)
-    try:
-        with dask.config.set(_SETTINGS):
-            yield
-    finally:
-        for name in [name for name in os.environ if os.environ[name] != before.get(name)]:
-            if name in before:
-                os.environ[name] = before[name]
-            else:
-                del os.environ[name]
-
-
-def _start_local(distributed: Any, n: int) -> Any:
-    """Start processes of one thread each; a process that is killed while it starts is replaced."""
-    for attempt in range(_STARTS):
-        try:
-            with _blocked_interrupts():
-                if _FORKS:
-                    _start_fork_server(distributed)
-                return distributed.LocalCluster(
-                    env=dict(os.environ),  # as it is now, not as the fork server found it
-                    n_workers=n,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address="127.0.0.1:0",
-                    memory_limit=None,
-                    silence_logs=logging.CRITICAL,
-                )
-        except RuntimeError as error:
-            if attempt + 1 == _STARTS:
-                raise ExecutionError(
-                    f"the worker processes ended {_STARTS} times before they took a job "
-                    f"({error}). What they printed is above"
-                ) from error
-    raise AssertionError
-
-
-def _start_fork_server(distributed: Any) -> None:
-    """Start the process that workers are forked from; it goes on to import what jobs need."""
-    os.environ.update(_THREADS)
-    context = distributed.utils.get_mp_context()  # sets a list of its own when first called
-    context.set_forkserver_preload(_IMPORTED_ONCE)
-    forkserver.ensure_running()
-
-
-def _kill_workers(local: Any) -> None:
-    """End the processes at once: they only compute, and leave nothing in disorder."""
-
-    async def kill() -> None:
-        nannies = list(local.workers.values())
-        processes = [nanny.pid for nanny in nannies if nanny.pid]
-        closed = asyncio.gather(*(nanny.close() for nanny in nannies))
-        await asyncio.sleep(0)  # from here on the nannies replace no worker
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, _KILL)
-        await closed
-
-    with contextlib.suppress(Exception):  # `LocalCluster.close` tries again
-        local.sync(kill)
-
-
-@contextlib.contextmanager
-def _blocked_interrupts() -> Iterator[None]:
-    """Let threads and processes that start in here ignore Ctrl-C, which a terminal sends to all.
-
-    The thread that Dask starts here starts the workers, also those that replace others.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # not a POSIX system
-        yield
-        return
-    # It would start with the first worker, and unblock interrupts for that one.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _run(job: Job, source: str) -> list[Outcome]:
