@@ -13,6 +13,7 @@ from ..distributed import DaskCPEBoostingClassifierCV
 from ..distributed.blocks import as_collection
 from ..transition import uniform
 from ..transition.reading import Matrix, read_matrix
+from ..utils.checks import shown
 from ..utils.errors import input_errors
 from ..utils.extras import require
 from ..utils.typing import BoolArray, FloatArray, IntArray
@@ -21,9 +22,11 @@ from .candidates import CandidateResult
 from .columns import Columns, as_features
 from .files import DataError
 from .labels import (
+    NAME_CLASSES,
     cells,
     check_columns,
     is_missing_word,
+    listed,
     natural_order,
     parse_classes,
     read_labels,
@@ -116,9 +119,10 @@ def fit(
     n_held_out = max(1, _MOST_HELD_OUT // len(parts))
     reading = Reading(tuple(label), tuple(leave_out), separator, delimiter, seed, n_held_out)
     looks = list(dask.compute(*(dask.delayed(_look)(p, reading, i) for i, p in enumerate(parts))))
-    _check_same_columns(parts, looks)
+    _check_same_columns(parts, looks, {*label, *leave_out})
     matrix, _ = training.parse_transition(transition)
     names = _classes(classes, matrix, looks)
+    _check_names(parts, looks, names)
     table = _held_out(looks, reading, names, matrix, transition)
     numbers = columns.transformer(table.columns, "trees", table.frame)
     with input_errors():
@@ -167,11 +171,23 @@ def _kind(column: Any) -> str:
     if column.isna().all():
         return ""
     if column.dtype.kind in "biuf":
-        return "numbers"
+        return "infinite numbers" if np.isinf(column).any() else "numbers"
     return "times" if column.dtype.kind in "mM" else "texts"
 
 
-def _check_same_columns(parts: Sequence[str], looks: Sequence[Look]) -> None:
+def _check_names(parts: Sequence[str], looks: Sequence[Look], names: list[str]) -> None:
+    for part, look in zip(parts, looks, strict=True):
+        unknown = [name for name in look.names if name not in names and not is_missing_word(name)]
+        if unknown:
+            raise DataError(
+                f"{part}: labels must be among the classes {listed(names)}; got "
+                f"{shown(unknown[0])}. {NAME_CLASSES}"
+            )
+
+
+def _check_same_columns(
+    parts: Sequence[str], looks: Sequence[Look], not_features: set[str]
+) -> None:
     first = looks[0].kinds
     known = dict(first)
     for part, look in zip(parts, looks, strict=True):
@@ -182,6 +198,13 @@ def _check_same_columns(parts: Sequence[str], looks: Sequence[Look]) -> None:
                 f"{different[0]!r} differs. Correct the file, or leave it out"
             )
         for name, kind in look.kinds.items():
+            if name in not_features:
+                continue
+            if kind == "infinite numbers":
+                raise DataError(
+                    f"{part}: column {name!r} must hold finite numbers; it has infinite ones. "
+                    "Correct them, or add --leave-out"
+                )
             if kind and known[name] and kind != known[name]:
                 raise DataError(
                     f"{part}: column {name!r} must have the same type in all files; it holds "
