@@ -184,22 +184,18 @@ def measure(folder: Path, n: int, rounds: int) -> dict[str, Any]:
 
 
 def page(figures: dict[str, Any]) -> str:
-    """Return the figures as a page."""
+    """Return the figures as a table."""
     big, local = figures["four_workers_of_1_GB"], figures["one_process"]
     peak = max(big["peak_bytes_per_worker"]) / 1e6
     gap = 100 * (figures["accuracy"] - local["accuracy"])
     lines = [
-        "# `ybar.distributed` on one machine",
-        "",
-        f"{figures['rows']:,} rows × {figures['columns']} columns of single precision in Parquet, "
-        f"{figures['classes']} classes, one uniform complementary label per row; "
-        f"{figures['most_rounds']} rounds at most. {figures['cores']} cores; load average of the "
-        f"last 15 minutes {figures['load_average_before']:.1f}. Written by "
-        "`benchmarks/dask_cluster.py`.",
-        "",
         "| what | goal | figure |",
         "|---|---|---|",
-        f"| fit on 4 workers of 1 GB | done | {big['fit_seconds']:.0f} s |",
+        f"| rows × columns in Parquet | 10 million × 50 | {figures['rows']:,} × "
+        f"{figures['columns']}, {figures['classes']} classes |",
+        f"| load average of the {figures['cores']} cores before | | "
+        f"{figures['load_average_before']:.1f} |",
+        f"| fit on 4 workers of 1 GB, {figures['most_rounds']} rounds at most | done | {big['fit_seconds']:.0f} s |",
         f"| predict all rows there | done | {big['predict_seconds']:.0f} s |",
         f"| workers lost | 0 | {big['workers_lost']} |",
         f"| most memory of a worker | 1,000 MB | {peak:,.0f} MB |",
