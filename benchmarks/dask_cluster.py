@@ -78,7 +78,7 @@ def fit(names: list[str], n_workers: int, limit: int | None, rounds: int, predic
             n_workers=n_workers,
             threads_per_worker=1,
             memory_limit=limit,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=50,
         ) as cluster,
         Client(cluster) as client,
@@ -92,14 +92,12 @@ def fit(names: list[str], n_workers: int, limit: int | None, rounds: int, predic
         model.fit(frame[COLUMNS], frame["not_y"])
         fitted = time.perf_counter() - begin
         begin = time.perf_counter()
-        share = None
         if predict:
-            share = float((model.predict(frame[COLUMNS]) == frame["y"].to_dask_array()).mean())
+            (model.predict(frame[COLUMNS]) == 0).sum().compute()
         ended = client.run(peak_bytes)
         return {
             "fit_seconds": fitted,
             "predict_seconds": time.perf_counter() - begin,
-            "accuracy_on_all_rows": share,
             "peak_bytes_per_worker": sorted(peak for _, peak in ended.values()),
             "workers_lost": len(
                 {pid for pid, _ in started.values()} - {pid for pid, _ in ended.values()}
@@ -195,7 +193,8 @@ def page(figures: dict[str, Any]) -> str:
         f"{figures['columns']}, {figures['classes']} classes |",
         f"| load average of the {figures['cores']} cores before | | "
         f"{figures['load_average_before']:.1f} |",
-        f"| fit on 4 workers of 1 GB, {figures['most_rounds']} rounds at most | done | {big['fit_seconds']:.0f} s |",
+        f"| fit on 4 workers of 1 GB, {figures['most_rounds']} rounds at most | done | "
+        f"{big['fit_seconds']:.0f} s |",
         f"| predict all rows there | done | {big['predict_seconds']:.0f} s |",
         f"| workers lost | 0 | {big['workers_lost']} |",
         f"| most memory of a worker | 1,000 MB | {peak:,.0f} MB |",

@@ -50,6 +50,7 @@ API = {
     "metrics": ("Metrics", "ybar.metrics"),
     "calibration": ("Calibration", "ybar.calibration"),
     "collection": ("Planning a collection", "ybar.collection"),
+    "distributed": ("Dask collections", "ybar.distributed"),
     "datasets": ("Data sets", "ybar.datasets"),
     "persistence": ("Saving and loading", "ybar.persistence"),
     "displays": ("Plots", "ybar.displays"),

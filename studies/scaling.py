@@ -37,12 +37,12 @@ LEAVES = 31
 FEATURES, CLASSES = 50, 10
 
 
-def processor_time(work: Callable[[], Any], repeat: int = 3) -> float:
+def processor_time(work: Callable[..., Any], *arguments: Any, repeat: int = 3) -> float:
     """Return the least processor time of a few runs: it hardly depends on other processes."""
     times = []
     for _ in range(repeat):
         start = time.process_time()
-        work()
+        work(*arguments)
         times.append(time.process_time() - start)
     return min(times)
 
@@ -60,7 +60,7 @@ def bins() -> list[tuple[float, float]]:
     for n, columns in ((50_000, 10), (100_000, 20), (50_000, 50)):
         X = np.random.default_rng(0).normal(size=(n, columns)).astype(np.float32)
         edges = binning.edges_of(X[:20_000])
-        points.append((n * columns, processor_time(lambda: binning.binned(X, edges))))
+        points.append((n * columns, processor_time(binning.binned, X, edges)))
     return points
 
 
@@ -76,7 +76,7 @@ def trees() -> list[tuple[float, float]]:
         params["force_row_wise"] = True
         booster = lightgbm.Booster(params, data.construct())
         booster.update()
-        points.append((n * columns * K, processor_time(booster.update, 4)))
+        points.append((n * columns * K, processor_time(booster.update, repeat=4)))
     return points
 
 
@@ -86,8 +86,13 @@ def decoding() -> list[tuple[float, float]]:
     for n, K in ((50_000, 10), (100_000, 10), (20_000, 20)):
         q = np.random.default_rng(0).dirichlet(np.ones(K), n)
         T = transition.biased(K, random_state=0)
-        points.append((n * K * K, processor_time(lambda: decode.decode(q, T))))
+        points.append((n * K * K, processor_time(decode.decode, q, T)))
     return points
+
+
+def sums_of(y: Any, q: Any) -> Sums:
+    """Return the sums of a block."""
+    return scel_sums(observe_codes(y, CLASSES), q)
 
 
 def scoring() -> list[tuple[float, float]]:
@@ -99,20 +104,33 @@ def scoring() -> list[tuple[float, float]]:
         y: Any = rng.integers(0, CLASSES, n)
         if several > 1:
             y = rng.random((n, CLASSES)).argsort(axis=1) < several
-        points.append(
-            (n * several, processor_time(lambda: scel_sums(observe_codes(y, CLASSES), q)))
-        )
+        points.append((n * several, processor_time(sums_of, y, q)))
     return points
 
 
 def merging() -> list[tuple[float, float]]:
     """Blocks, and the seconds to add up their sums."""
-    y = np.arange(1000) % CLASSES
-    part = scel_sums(observe_codes(y, CLASSES), np.full((1000, CLASSES), 1 / CLASSES))
-    return [
-        (n, processor_time(lambda: [Sums.merged([part] * FAN_IN) for _ in range(n // FAN_IN)]))
-        for n in (1600, 3200, 6400)
-    ]
+    part = sums_of(np.arange(1000) % CLASSES, np.full((1000, CLASSES), 1 / CLASSES))
+    return [(n, processor_time(merge_all, part, n)) for n in (1600, 3200, 6400)]
+
+
+def merge_all(part: Sums, n: int) -> None:
+    """Add up the sums of n blocks."""
+    for _ in range(n // FAN_IN):
+        Sums.merged([part] * FAN_IN)
+
+
+def predicting() -> list[tuple[float, float]]:
+    """Rows × trees, and the seconds to predict with them."""
+    points = []
+    for n, K, rounds in ((20_000, 4, 20), (20_000, 10, 20), (40_000, 4, 40)):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, 20))
+        y = (X[:, :K] ** 2).argmax(axis=1)
+        params = {"objective": "multiclass", "num_class": K, "num_threads": 1, "verbosity": -1}
+        booster = lightgbm.train(params, lightgbm.Dataset(X, y), rounds)
+        points.append((n * K * rounds, processor_time(booster.predict, X)))
+    return points
 
 
 def simulate(n_blocks: int, n_workers: int, seconds_per_block: float, merge: float) -> float:
@@ -155,7 +173,8 @@ def fit(rows: float, n_workers: int, cost: dict[str, float]) -> dict[str, float]
     per_block = rows / n_blocks
     read = per_block * FEATURES * cost["bin"]
     round_ = rows / n_workers * FEATURES * CLASSES * cost["tree"] + histograms(n_workers)
-    score = per_block * (CLASSES**2 * cost["decode"] + cost["score"])
+    trees = per_block * ROUNDS * CLASSES * cost["predict"]
+    score = trees + per_block * (CLASSES**2 * cost["decode"] + cost["score"])
     return {
         "bin": 2 * simulate(n_blocks, n_workers, read, cost["merge"]),
         "train": 2 * ROUNDS * round_,
@@ -172,6 +191,7 @@ def main() -> None:
     parts = {
         "bin": ("reading a value into its bin", "rows × columns", bins()),
         "tree": ("a round of boosting", "rows × columns × classes", trees()),
+        "predict": ("a prediction by a tree", "rows × trees", predicting()),
         "decode": ("decoding by L1", "rows × classes²", decoding()),
         "score": ("the sums of SCEL", "labels", scoring()),
         "merge": ("adding up the sums of blocks", "blocks", merging()),

@@ -40,7 +40,7 @@ def scheduler():
         protocol="tcp://",
         n_workers=2,
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
     ) as cluster:
         yield cluster.scheduler_address
 

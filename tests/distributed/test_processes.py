@@ -21,7 +21,7 @@ from ybar.utils.errors import FailureError
 @pytest.fixture(scope="module")
 def processes():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
         client.as_current(),
     ):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from ..utils.extras import require
 from . import training
 from .blocks import Blocks
 from .sums import FAN_IN, Sums
@@ -74,7 +75,10 @@ class Crew:
         """Return the sums of SCEL on all held-out rows, for each rate and number of rounds."""
         texts = self.train(rates, counts[-1], everything=False)
         client = self._client
-        shared = client.submit(tuple, [texts, counts, self._goal], pure=False)
+        dask: Any = require("dask", "dask", "ybar.distributed")
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
+            # In the graph, so that it is there again if a worker is lost.
+            shared = client.submit(tuple, [texts, counts, self._goal], pure=False)
         level = [client.submit(_losses, part, shared, pure=False) for part in self._parts]
         while len(level) > 1:
             level = [
