@@ -116,12 +116,10 @@ def test_without_a_client_the_line_says_how_to_start_one():
 
 def test_without_workers_the_line_names_the_cluster(monkeypatch):
     monkeypatch.setattr(workers, "_SECONDS_TO_COME_BACK", 0.1)
-    with (
-        Client(processes=False, n_workers=0, dashboard_address=":0") as empty,
-        pytest.raises(FailureError, match="no workers") as caught,
-    ):
-        DaskCPEBoostingClassifierCV().fit(X, Y_LAZY)
-    assert empty.scheduler.address in str(caught.value)
+    with Client(processes=False, n_workers=0, dashboard_address=":0") as empty:
+        with pytest.raises(FailureError, match="no workers") as caught:
+            DaskCPEBoostingClassifierCV().fit(X, Y_LAZY)
+        assert empty.scheduler.address in str(caught.value)
 
 
 def test_workers_with_another_version_are_named(client, monkeypatch):
