@@ -228,9 +228,10 @@ def _wait_for_workers(client: Any, n: int) -> None:
 @contextlib.contextmanager
 def _answering() -> Iterator[None]:
     """Turn the loss of the scheduler into one line."""
+    comm: Any = require("distributed.comm", "dask", "ybar.distributed")
     try:
         yield
-    except (OSError, TimeoutError) as error:
+    except (comm.CommClosedError, TimeoutError) as error:
         raise WorkerError(
             f"the scheduler of the Dask cluster does not answer ({type(error).__name__}). Start "
             "it again, and repeat the command"
