@@ -2,24 +2,25 @@
 
 import importlib
 import inspect
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
+from sphinx import addnodes
 from sphinx.pycode import ModuleAnalyzer
 
 import ybar
 from ybar.cli import app
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # of gallery_order
 
 project = "ybar"
 author = "The ybar developers"
 version = release = ybar.__version__
-extensions = ["myst_parser", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.viewcode", "sphinx_gallery.gen_gallery"]
 extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napoleon")]
 html_theme = "furo"
 html_show_copyright = False
@@ -31,9 +32,22 @@ exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autosummary_generate = False
-default_role = "code"
+default_role = "py:obj"  # a link where the name has an entry, otherwise code
 napoleon_use_param = napoleon_use_rtype = False  # types are prose, not cross-references
 napoleon_custom_sections = [("Attributes", "params_style")]  # keeps the underscore of `classes_`
+# Examples run if they have changed since the last build.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "",  # run all of them
+    "within_subsection_order": "gallery_order.ReadingOrder",
+    "abort_on_example_error": True,
+    "image_srcset": ["2x"],
+    "reference_url": {"ybar": None},
+    "doc_module": ("ybar",),
+    "download_all_examples": False,
+    "show_signature": False,
+}
 suppress_warnings = ["autosummary.import_cycle"]  # a page shows the docstring of its module too
 
 # The modules of the API reference, in the order of its index, with a title for each page.
@@ -43,6 +57,7 @@ API = {
     "methods": ("Training methods of networks", "ybar.neural.methods"),
     "networks": ("Network architectures", "ybar.neural.networks"),
     "population": ("Populations of networks", "ybar.neural.population"),
+    "distributed": ("Data on a Dask cluster", "ybar.distributed"),
     "labels": ("Complementary labels and evidence", "ybar.labels"),
     "transition": ("Transition matrices", "ybar.transition"),
     "estimation": ("Estimating T from probabilities", "ybar.estimation"),
@@ -50,7 +65,6 @@ API = {
     "metrics": ("Metrics", "ybar.metrics"),
     "calibration": ("Calibration", "ybar.calibration"),
     "collection": ("Planning a collection", "ybar.collection"),
-    "distributed": ("Dask collections", "ybar.distributed"),
     "datasets": ("Data sets", "ybar.datasets"),
     "persistence": ("Saving and loading", "ybar.persistence"),
     "displays": ("Plots", "ybar.displays"),
@@ -76,6 +90,15 @@ def public_names(module: Any) -> list[str]:
     return list(getattr(module, "__all__", None) or defined)
 
 
+def attribute_docs(module_name: str, name: str) -> list[str]:
+    """Return the comment of a public variable, from the module of the package that defines it."""
+    for each in [module_name, *(m for m in sys.modules if m.startswith(f"{module_name}."))]:
+        documented = ModuleAnalyzer.for_module(each).find_attr_docs().get(("", name))
+        if documented:
+            return list(documented)
+    return []
+
+
 def api_entry(module_name: str, name: str, value: Any) -> list[str]:
     """Return the directive that documents one public name."""
     if inspect.isclass(value):
@@ -88,8 +111,34 @@ def api_entry(module_name: str, name: str, value: Any) -> list[str]:
         return [*directive, ""]
     if callable(value):
         return [f".. autofunction:: {module_name}.{name}", ""]
-    documented = ModuleAnalyzer.for_module(module_name).find_attr_docs().get(("", name), [])
-    return [f".. py:data:: {module_name}.{name}", "", *(f"   {line}" for line in documented), ""]
+    documented = attribute_docs(module_name, name)
+    return [f".. py:data:: {name}", "", *(f"   {line}" for line in documented), ""]
+
+
+def point_to_source(_app: Any, page: Any) -> None:
+    """Name the module and the class that define each entry, which viewcode links to.
+
+    Without this, inherited members and properties would have no link.
+    """
+    for entry in page.findall(addnodes.desc_signature):
+        module_name, name = entry.get("module"), entry.get("fullname")
+        if not module_name or not name:
+            continue
+        owner, _, attribute = name.rpartition(".")
+        value = getattr(importlib.import_module(module_name), owner or name, None)
+        defined = value if hasattr(value, "__name__") else type(value)  # of scel_scorer, its class
+        if not owner and defined.__module__.startswith("ybar."):
+            entry["module"], entry["fullname"] = defined.__module__, defined.__name__
+        for base in getattr(value, "__mro__", ()):
+            if attribute in vars(base):
+                entry["module"], entry["fullname"] = base.__module__, f"{base.__name__}.{attribute}"
+                break
+
+
+def setup(app: Any) -> None:
+    """Let every entry of the reference link to its source."""
+    app.connect("doctree-read", point_to_source, priority=400)  # before viewcode, which has 500
+    app.connect("viewcode-follow-imported", lambda _app, module_name, _attribute: module_name)
 
 
 def api_page(title: str, module_name: str) -> str:
@@ -116,18 +165,6 @@ def command_help(command: Any, name: str, parent: Any = None) -> Iterator[str]:
         yield from command_help(child, each, context)
 
 
-def run_example(script: Path) -> None:
-    """Run an example for its picture and output, unless both are newer than the example."""
-    picture, output = (HERE / "_gallery" / f"{script.stem}.{kind}" for kind in ("png", "txt"))
-    if output.exists() and output.stat().st_mtime > script.stat().st_mtime:
-        return
-    picture.parent.mkdir(exist_ok=True)
-    command = [sys.executable, str(script), "--output", str(picture)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-
-    output.write_text(done.stdout, "utf-8")
-
-
 def write(path: Path, text: str) -> None:
     """Write a generated page, unless it already has this text: Sphinx rebuilds what changed."""
     path.parent.mkdir(exist_ok=True)
@@ -139,6 +176,3 @@ commands = command_help(typer.main.get_command(app), "ybar")
 write(HERE / "commands.md", "\n".join(["# All commands\n", *commands]))
 for page, (title, module_name) in API.items():
     write(HERE / "api" / f"{page}.md", api_page(title, module_name))
-for script in sorted((HERE.parent / "examples").glob("*.py")):
-    if script.stem != "cnn":  # needs a download
-        run_example(script)

@@ -81,7 +81,16 @@ PUBLIC = {
         "ure_scorer",
         "ure_zero_one",
     ],
-    "ybar.datasets": ["REGISTRY", "difference", "fetch", "find", "load", "read_idx"],
+    "ybar.datasets": [
+        "REGISTRY",
+        "UNVERIFIED",
+        "damage",
+        "fetch",
+        "find",
+        "load",
+        "read_idx",
+        "stream",
+    ],
     "ybar.displays": [
         "ConfusionDisplay",
         "DecoderDisplay",

@@ -1,4 +1,4 @@
-"""What boosted trees are fitted to: complementary labels as they are, or their likelihood."""
+"""The targets of boosted trees: complementary labels as classes, or their likelihood."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Likelihood:
     which is an upper bound, times `information`: the information in this evidence at p = 1/K,
     relative to that in ordinary labels, which is K/(K-1) times the mean of ‖r - p‖². For ordinary
     labels `information` is 1 and this is LightGBM's multi-class loss. For uniform complementary
-    labels `information` is 1/(K-1)²; without the factor p would hardly move. A learning rate
+    labels `information` is 1/(K-1)²; without this factor, p would hardly change. A learning rate
     therefore means the same for all kinds of evidence.
     """
 
@@ -94,7 +94,7 @@ class Likelihood:
         return rows, np.zeros(len(rows))
 
     def defaults(self, n_samples: int, n_features: int) -> dict[str, Any]:
-        """Return parameters that keep trees from memorising labels of little information.
+        """Return parameters that prevent trees from memorising labels with little information.
 
         A leaf has as much information as 20 ordinary labels (LightGBM's default), but at most a
         tenth of all rows; each tree sees half of the rows, and a fifth of the features or four.
@@ -104,7 +104,7 @@ class Likelihood:
             return {}
         most = max(_LEAF, n_samples // 10)
         leaf = round(min(_LEAF / max(self.information, 1e-12), most))
-        enough = n_samples >= 8 * leaf  # half of them are four leaves
+        enough = n_samples >= 8 * leaf  # half of them fill four leaves
         return {
             "min_data_in_leaf": leaf,
             "bagging_fraction": 0.5 if enough else 1.0,

@@ -19,14 +19,14 @@ _STARTS = 3
 _SECONDS_TO_CONNECT = 5.0
 _WHAT = "a Dask cluster"
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
-# Forks of one process that has imported everything start at once. Elsewhere than on Linux, the
-# system's libraries do not survive a fork.
+# Forks of one process that has imported everything start fast. On systems other than Linux,
+# system libraries do not survive a fork.
 _FORKS = sys.platform == "linux"
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _SETTINGS = {
-    # The profiler looks a hundred times per second what a worker does, for a tenth of its time.
+    # The profiler samples a worker a hundred times per second, which takes a tenth of its time.
     "distributed.worker.profile.enabled": False,
-    # Dask's own also make workers return memory at every chance, to ask for it again at once.
+    # Dask's defaults make workers return memory that they need again at once.
     "distributed.nanny.pre-spawn-environ": _THREADS,
     "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
 }
@@ -46,8 +46,10 @@ def cluster(address: str, n_workers: int | None = None) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         target: Any = address
         if address == "local":
-            stack.enter_context(settings_of_workers())
-            imported = ["ybar.distributed.boosting", "ybar.tables.model"]
+            imported = ["distributed.nanny", "ybar.distributed.boosting"]
+            stack.enter_context(restored_environment())
+            start_fork_server(imported)
+            stack.enter_context(settings())
             target = start(n_workers or os.cpu_count() or 1, imported, memory_limit="auto")
             stack.callback(target.close)
             stack.callback(kill_workers, target)
@@ -74,26 +76,32 @@ def connect(target: Any) -> Any:
     except (OSError, ValueError, ImportError) as error:
         reason = str(error) or f"no answer within {_SECONDS_TO_CONNECT:.0f} s"
         raise WorkerError(
-            f"dask must be the address of a scheduler that runs; nothing answered at "
+            f"dask must be the address of a running scheduler; nothing answered at "
             f"{target} ({reason}). Start one with: dask scheduler"
         ) from error
 
 
 async def _ask_who(distributed: Any, address: str) -> None:
-    """Ask a scheduler who it is: `Client` would wait for ever for a port that says nothing."""
+    """Check that a scheduler answers: `Client` would wait forever for a silent port."""
     async with asyncio.timeout(_SECONDS_TO_CONNECT), distributed.rpc(address) as scheduler:
         await scheduler.identity()
 
 
-@contextlib.contextmanager
-def settings_of_workers(more: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Set what Dask starts workers with, and restore the environment, which Dask changes too."""
-    require("distributed", "dask", _WHAT)  # sets its own defaults, which must not be set later
+def settings(more: Mapping[str, Any] | None = None) -> contextlib.AbstractContextManager[Any]:
+    """Set what Dask starts workers with."""
+    require("distributed", "dask", _WHAT)  # sets its defaults first
     dask: Any = require("dask", "dask", _WHAT)
+    context: contextlib.AbstractContextManager[Any]
+    context = dask.config.set({**_SETTINGS, **(more or {})})
+    return context
+
+
+@contextlib.contextmanager
+def restored_environment() -> Iterator[None]:
+    """Restore the environment, which Dask changes too."""
     before = dict(os.environ)
     try:
-        with dask.config.set({**_SETTINGS, **(more or {})}):
-            yield
+        yield
     finally:
         for name in [name for name in os.environ if os.environ[name] != before.get(name)]:
             if name in before:
@@ -115,11 +123,10 @@ def start(n: int, imported: Sequence[str], memory_limit: str | None = None) -> A
     distributed: Any = require("distributed", "dask", _WHAT)
     for attempt in range(_STARTS):
         try:
+            start_fork_server(imported)
             with _blocked_interrupts():
-                if _FORKS:
-                    _start_fork_server(distributed, imported)
                 return distributed.LocalCluster(
-                    env=dict(os.environ),  # as it is now, not as the fork server found it
+                    env=dict(os.environ),  # the current one, not that of the fork server's start
                     n_workers=n,
                     threads_per_worker=1,
                     processes=True,
@@ -130,28 +137,29 @@ def start(n: int, imported: Sequence[str], memory_limit: str | None = None) -> A
         except RuntimeError as error:
             if attempt + 1 == _STARTS:
                 raise WorkerError(
-                    f"the worker processes ended {_STARTS} times before they took a job "
-                    f"({error}). What they printed is above"
+                    f"the worker processes ended {_STARTS} times before they started a job "
+                    f"({error}). Their output is above"
                 ) from error
     raise AssertionError
 
 
-def _start_fork_server(distributed: Any, imported: Sequence[str]) -> None:
+def start_fork_server(imported: Sequence[str]) -> None:
     """Start the process that workers are forked from; it goes on to import what jobs need."""
-    os.environ.update(_THREADS)
-    context = distributed.utils.get_mp_context()  # sets a list of its own when first called
-    context.set_forkserver_preload(["distributed.nanny", *imported])
-    forkserver.ensure_running()
+    if _FORKS:
+        os.environ.update(_THREADS)
+        forkserver.set_forkserver_preload(list(imported))
+        with _blocked_interrupts():
+            forkserver.ensure_running()
 
 
 def kill_workers(local: Any) -> None:
-    """End the processes at once: they only compute, and leave nothing in disorder."""
+    """Kill the processes: they only compute, so nothing is left half-done."""
 
     async def kill() -> None:
         nannies = list(local.workers.values())
         processes = [nanny.pid for nanny in nannies if nanny.pid]
         closed = asyncio.gather(*(nanny.close() for nanny in nannies))
-        await asyncio.sleep(0)  # from here on the nannies replace no worker
+        await asyncio.sleep(0)  # the nannies no longer replace workers
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, _KILL)
@@ -163,14 +171,14 @@ def kill_workers(local: Any) -> None:
 
 @contextlib.contextmanager
 def _blocked_interrupts() -> Iterator[None]:
-    """Let threads and processes that start in here ignore Ctrl-C, which a terminal sends to all.
+    """Make threads and processes that start inside ignore Ctrl-C, which a terminal sends to all.
 
-    The thread that Dask starts here starts the workers, also those that replace others.
+    The thread that Dask starts here also starts replacements of workers.
     """
     if not hasattr(signal, "pthread_sigmask"):  # not a POSIX system
         yield
         return
-    # It would start with the first worker, and unblock interrupts for that one.
+    # Started now: it would otherwise start with the first worker, and unblock its interrupts.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

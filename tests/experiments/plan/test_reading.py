@@ -37,7 +37,8 @@ def test_the_paper_plan_is_the_protocol_of_the_paper():
         )
         assert part.trials == 5
     for name, sizes in (("linear", ()), ("mlp", (500,))):
-        assert parts[name].base == Network(name, sizes, 300, 256, 1e-4)
+        expected = Network(name, sizes, 300, 256, 1e-4, transition_optimiser="weights")
+        assert parts[name].base == expected
         assert parts[name].learning_rates == (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
         assert [m.label for m in parts[name].methods] == [
             *("URE-GA", "SCL", "DM", "Fwd", "CPE-I", "CPE-F", "CPE-T")
@@ -101,7 +102,7 @@ def test_a_plan_of_ones_own(tmp_path, monkeypatch):
     assert training.loss == "my_losses_of_test_plan:loss"
     (tmp_path / "my_losses_of_test_plan.py").write_text("def loss(*_):\n    return 0\n")
     changed = plan_jobs.training_of(small, small.methods[0], small.settings[0])
-    assert changed.source != training.source  # another loss is another run
+    assert changed.code != training.code  # another loss is another run
 
 
 REFUSED = [

@@ -13,7 +13,7 @@ from ...distributed.workers import WorkerError
 from ...utils.extras import require
 from ..plan.jobs import Job
 from . import run
-from .outcome import Outcome
+from .entry import Entry
 from .sweep import Died, Result
 
 _SECONDS_BETWEEN_LOOKS = 0.2
@@ -23,13 +23,13 @@ _SECONDS_TO_COME_BACK = 15.0
 _SECONDS_WITHOUT_WORKERS = 90.0
 _PROGRESS = "ybar-progress"
 _WHAT = "a sweep"
-_IMPORTED_ONCE = [__name__, "ybar.neural.fitting"]  # the last imports torch
-# A job whose worker died comes back to the sweep, which counts.
+_IMPORTED_ONCE = ["distributed.nanny", __name__, "ybar.neural.fitting"]  # the last imports torch
+# Dask does not repeat a job whose worker died: the sweep does, and counts the attempts.
 _SETTINGS = {"distributed.scheduler.allowed-failures": 0}
 
 
 ExecutionError = WorkerError
-"""Jobs cannot be run at all; the message says why and what to do."""
+"""No job can be run; the message says why and what to do."""
 
 
 class Cluster:
@@ -38,14 +38,13 @@ class Cluster:
     Parameters
     ----------
     address : str or None
-        The address of a scheduler. None: start worker processes on this machine. They end with
-        `close`, or with this process, however it ends.
+        The address of a scheduler. None starts worker processes on this machine, which end with
+        `close`, or when this process ends for any reason.
     n : int
         How many worker processes to start.
     """
 
     def __init__(self, address: str | None, n: int) -> None:
-        self._distributed: Any = require("distributed", "dask", _WHAT)
         self._jobs: dict[Any, Job] = {}
         self._shares: dict[str, float] = {}
         self._broken = ""
@@ -56,7 +55,11 @@ class Cluster:
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as started:
             if address is None:
-                started.enter_context(local.settings_of_workers(_SETTINGS))
+                started.enter_context(local.restored_environment())
+                local.start_fork_server(_IMPORTED_ONCE)  # it imports while this process does
+            self._distributed: Any = require("distributed", "dask", _WHAT)
+            if address is None:
+                started.enter_context(local.settings(_SETTINGS))
                 self.local = local.start(n, _IMPORTED_ONCE)
                 started.callback(self.local.close)
             self._client = self._connect(address)
@@ -75,7 +78,7 @@ class Cluster:
         return 0 if self._broken else n_threads - len(self._jobs)
 
     def _count_threads(self) -> int:
-        """Ask for the workers; after a while without any warn, and later stop a local cluster."""
+        """Count the workers' threads. Without any, warn; after longer, stop a local cluster."""
         with self._answering():
             ncores = self._client.scheduler.ncores
             n_threads = sum(self._client.sync(ncores, callback_timeout=self._patience).values())
@@ -84,11 +87,11 @@ class Cluster:
         alone = time.monotonic() - self._alone_since
         if alone > _SECONDS_TO_COME_BACK and not self._warned:
             self._warned = True
-            warnings.warn("the cluster has no workers; waiting for some", stacklevel=4)
+            warnings.warn("the cluster has no workers; waiting until one connects", stacklevel=4)
         if self.local and alone > _SECONDS_WITHOUT_WORKERS:
             raise ExecutionError(
-                "the local cluster lost all its workers and started no others. The same command "
-                "continues"
+                "the local cluster lost all its workers and did not replace them. Run the same "
+                "command again to continue"
             )
         return int(n_threads)
 
@@ -113,39 +116,39 @@ class Cluster:
                 ended += [] if result is None else [(job, result)]
             elif share is not None:
                 progress(job, share)
-        if self._broken and not ended:  # what has ended well is recorded first
+        if self._broken and not ended:  # first record the jobs that ended
             raise ExecutionError(self._broken)
         return ended
 
-    def _result(self, future: Any) -> list[Outcome] | Died | None:
-        """Return what came of a job; None for an error that stops the sweep."""
+    def _result(self, future: Any) -> list[Entry] | Died | None:
+        """Return the result of a job; None for an error that stops the sweep."""
         if future.status == "finished":
             with self._answering():
-                outcomes: list[Outcome] = future.result(timeout=self._patience)
-            return outcomes
+                entries: list[Entry] = future.result(timeout=self._patience)
+            return entries
         error = future.exception() if future.status == "error" else None
         if isinstance(error, self._distributed.KilledWorker):
-            return Died("its process ended by itself (often a sign that memory ran out)")
+            return Died("its process ended (often because memory ran out)")
         self._broken = (
-            f"a worker could not run a job ({error or future.status}). All workers need the same "
-            "ybar, with its extras, and the same data"
+            f"a worker could not run a job ({error or future.status}). Install the same version of "
+            "ybar with the same extras, and the same data, on all workers"
         )
         return None
 
     def _note_progress(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Note the share of a job that is done; in the thread of the client."""
+        """Record the progress of a job; called in the thread of the client."""
         _, message = event
         self._shares[message["key"]] = message["share"]
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:
-        """Turn what happens without the scheduler into one line."""
+        """Raise one clear error if the scheduler does not answer."""
         try:
             yield
         except Exception as error:
             raise ExecutionError(
-                f"the scheduler of the cluster was lost ({type(error).__name__}). The same "
-                "command continues once it is there again"
+                f"the scheduler of the cluster was lost ({type(error).__name__}). Restart the "
+                "scheduler, then run the same command again to continue"
             ) from error
 
     def _leave(self) -> None:
@@ -162,7 +165,7 @@ class Cluster:
         self._closing.close()
 
 
-def _run(job: Job, source: str) -> list[Outcome]:
+def _run(job: Job, source: str) -> list[Entry]:
     """Run a job on a worker, and send its progress to the sweep."""
     distributed: Any = require("distributed", "dask", _WHAT)
     worker = distributed.get_worker()
