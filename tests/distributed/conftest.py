@@ -11,7 +11,7 @@ def _client():
         processes=False,
         n_workers=2,
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
         set_as_default=False,
     ) as client:
         yield client

@@ -14,19 +14,24 @@ import pytest
 from distributed import Client, LocalCluster
 
 from distributed_helpers import blocks, clusters
-from ybar.distributed import DaskCPEBoostingClassifierCV, DaskCPEClassifier
+from ybar.distributed import DaskCPEBoostingClassifierCV, DaskCPEClassifier, crew
 from ybar.utils.errors import FailureError
 
 
 @pytest.fixture(scope="module")
 def processes():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
         client.as_current(),
     ):
         client.wait_for_workers(2)
         yield client
+
+
+@pytest.fixture(autouse=True)
+def few_rows_on_each_worker(monkeypatch):
+    monkeypatch.setattr(crew, "_FEWEST_ROWS", 1)
 
 
 def pids(client):

@@ -26,8 +26,8 @@ import kills
 import ledgers
 import models
 import plans
-import sweeps
 
+import sweeps
 import tables
 
 # The number of attacks, or a function of the prepared folder that returns it; what prepares the

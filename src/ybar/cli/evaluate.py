@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from . import completion
+from . import completion, partitioned
 from .app import app, examples, typer
 from .options import Data, Delimiter, Json, Model, ModelImageSize, OptionalLabels, Separator
 from .output import console, note, show_json, show_lines
+from .partitioned import Dask
 
 _MOST_CLASSES = 20
 
@@ -16,6 +17,7 @@ _MOST_CLASSES = 20
     epilog=examples(
         "ybar evaluate model.ybar test.csv --true label",
         "ybar evaluate model.ybar more_answers.csv --label not_label",
+        "ybar evaluate model.ybar 'new/*.parquet' --true label",
     )
 )
 def evaluate(
@@ -28,24 +30,30 @@ def evaluate(
     separator: Separator = "|",
     delimiter: Delimiter = None,
     image_size: ModelImageSize = None,
+    dask: Dask = None,
     json: Json = False,
 ) -> None:
     """Evaluate a model on new rows: by true labels, by complementary labels, or by both."""
     from ..tables import evaluation
     from ..tables.model import load
+    from ..tables.parts import is_pattern
 
-    fitted = load(model)
     label = label or []
-    rows = evaluation.read(
-        fitted, data, true=true, label=label, delimiter=delimiter, image_size=image_size
-    )
-    scores = evaluation.evaluate(fitted, rows, true=true, label=label, separator=separator)
-    if label and (warning := fitted.account_["transition"]["note"]):
+    if is_pattern(data) or dask is not None:
+        scores, account = partitioned.evaluate(model, data, true, label, separator, delimiter, dask)
+    else:
+        fitted = load(model)
+        account = fitted.account_
+        rows = evaluation.read(
+            fitted, data, true=true, label=label, delimiter=delimiter, image_size=image_size
+        )
+        scores = evaluation.evaluate(fitted, rows, true=true, label=label, separator=separator)
+    if label and (warning := account["transition"]["note"]):
         note(warning)
     if json:
         show_json(scores)
         return
-    show_lines(_lines(scores, fitted.account_))
+    show_lines(_lines(scores, account))
     if "confusion" in scores:
         console().print(_confusion(scores["classes"], scores["confusion"]))
 

@@ -11,6 +11,7 @@ from . import completion
 from .app import app, examples, typer
 from .options import Classes, Data, Delimiter, ImageSize, Json, OptionalLabels, Seed, Separator
 from .output import console, note, progress, show_json, show_lines
+from .partitioned import Dask
 
 if TYPE_CHECKING:
     from ..tables.candidates import CandidateResult
@@ -36,6 +37,7 @@ class Decoder(StrEnum):
         "ybar fit clicks.csv --asked suggestion --answer accepted",
         "ybar fit photos/ --label not --transition estimate:true_label --model photos.ybar",
         "cat answers.csv | ybar fit - --label not --json",
+        "ybar fit 'answers/*.parquet' --label not --dask local",
     )
 )
 def fit(
@@ -101,6 +103,7 @@ def fit(
     separator: Separator = "|",
     delimiter: Delimiter = None,
     image_size: ImageSize = 28,
+    dask: Dask = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -114,6 +117,8 @@ def fit(
     from .. import persistence
     from ..tables import candidates, fitting, training, writing
     from ..tables.files import DataError
+    from ..tables.parts import is_pattern
+    from . import partitioned
 
     if method not in candidates.METHODS:
         raise DataError(f"--method must be one of {', '.join(candidates.METHODS)}; got {method!r}")
@@ -122,6 +127,31 @@ def fit(
     if model == "-":
         raise DataError("--model must be a file; got -, but a model is not written to a terminal")
     target = writing.output_file(model, "--model")
+    if dask is not None or is_pattern(data):
+        unsuitable = {
+            "--asked": asked is not None,
+            "--answer": answer is not None,
+            "--time-limit": time_limit is not None,
+            "--transition estimate": transition.startswith("estimate"),
+            "--method": method not in ("auto", "boosting"),
+        }
+        partitioned.fit(
+            data,
+            dask,
+            target,
+            model,
+            json,
+            unsuitable,
+            label=label or (),
+            classes=classes,
+            transition=transition,
+            decoder=decoder,
+            leave_out=leave_out or (),
+            separator=separator,
+            delimiter=delimiter,
+            seed=seed,
+        )
+        return
     table = training.read(
         data,
         label=label or (),

@@ -7,15 +7,14 @@ import json as json_module
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from . import completion
+from . import completion, partitioned
 from .app import app, examples, typer
 from .options import Data, Delimiter, Model, ModelImageSize, Output
 from .output import progress, say
+from .partitioned import Dask
 
 if TYPE_CHECKING:
     from ..tables.model import TableClassifier
-
-_DIGITS = 6
 
 
 @app.command(
@@ -23,6 +22,7 @@ _DIGITS = 6
         "ybar predict model.ybar new.csv -o predicted.csv",
         "ybar predict model.ybar new.csv --proba --keep id",
         "cat new.csv | ybar predict model.ybar - --json",
+        "ybar predict model.ybar 'new/*.parquet' -o predicted/",
     )
 )
 def predict(
@@ -42,12 +42,21 @@ def predict(
     ] = None,
     delimiter: Delimiter = None,
     image_size: ModelImageSize = None,
+    dask: Dask = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Predict the classes of the rows of a table."""
-    from ..tables import files
-    from ..tables.model import load
+    """Predict the classes of the rows of a table.
 
+    If DATA is a pattern such as 'new/*.parquet', the output is a folder with a file for each file
+    of the data. Files that are there already are skipped.
+    """
+    from ..tables import files, part_predictions
+    from ..tables.model import load
+    from ..tables.parts import is_pattern
+
+    if is_pattern(data) or dask is not None:
+        partitioned.predict(model, data, output, proba, keep or (), delimiter, dask, json)
+        return
     classifier = load(model)
     kept = list(keep or ())
     n_rows = 0
@@ -56,9 +65,9 @@ def predict(
             data,
             delimiter=delimiter,
             image_size=classifier.image_size(image_size),
-            as_text=[*classifier.as_text, *set(kept).difference(classifier.columns_["numbers"])],
+            as_text=part_predictions.text_columns(classifier, kept),
         ):
-            table = _predictions(classifier, frame, kept, proba)
+            table = part_predictions.predictions(classifier, frame, kept, proba)
             write(_json_lines(table, classifier, kept, proba) if json else table)
             n_rows += len(frame)
             update(n_rows)
@@ -79,33 +88,16 @@ def _output(target: str, json: bool) -> Iterator[Callable[[Any], object]]:
             yield write
 
 
-def _predictions(model: TableClassifier, frame: Any, keep: Sequence[str], proba: bool) -> Any:
-    from ..tables.files import DataError
-    from ..tables.labels import check_columns
-
-    check_columns(frame, keep, "--keep")
-    written = {"predicted", *(f"p_{name}" for name in model.classes_ if proba)}
-    clashes = [name for name in keep if name in written]
-    if clashes:
-        raise DataError(
-            f"--keep must not be a column that predict writes; got {clashes[0]!r}. Rename it"
-        )
-    table = frame[list(keep)].copy()
-    table["predicted"] = model.predict(frame)
-    if proba:
-        for name, p in zip(model.classes_, model.predict_proba(frame).T, strict=True):
-            table[f"p_{name}"] = [float(f"{value:.{_DIGITS}g}") for value in p]
-    return table
-
-
 def _json_lines(table: Any, model: TableClassifier, keep: Sequence[str], proba: bool) -> list[str]:
+    from ..tables.part_predictions import DIGITS
+
     lines = []
     names = [str(name) for name in model.classes_]
     for row in table.to_dict("records"):
         record: dict[str, Any] = {name: _json_value(row[name]) for name in keep}
         record["predicted"] = str(row["predicted"])
         if proba:
-            record["p"] = {name: round(float(row[f"p_{name}"]), _DIGITS) for name in names}
+            record["p"] = {name: round(float(row[f"p_{name}"]), DIGITS) for name in names}
         lines.append(json_module.dumps(record, ensure_ascii=False) + "\n")
     return lines
 

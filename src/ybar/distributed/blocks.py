@@ -104,7 +104,9 @@ def _partitions(values: Any, name: str) -> tuple[list[Any], tuple[float, ...]]:
             f"{_IN_MEMORY}"
         )
     if not hasattr(values, "chunks"):  # a data frame or a series
-        parts = list(values.to_delayed())
+        # Columns are read alone, but Dask's other optimisations would join the files of a column.
+        simplified = values.simplify() if hasattr(values, "simplify") else values
+        parts = list(simplified.to_delayed(optimize_graph=False))
         return parts, (math.nan,) * len(parts)
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} must have one or two dimensions; got shape {values.shape}")

@@ -82,7 +82,7 @@ class DaskCPEBoostingClassifierCV(DaskClassifier):
     >>> X = da.from_array(d.X_train, chunks=(400, -1))
     >>> y_comp = labels.draw(d.y_train, transition.uniform(10), random_state=0)
     >>> clf = distributed.DaskCPEBoostingClassifierCV([0.1], [10, 20], random_state=0)
-    >>> with Client(processes=False, dashboard_address=None, n_workers=1) as client:
+    >>> with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
     ...     clf = clf.fit(X, da.from_array(y_comp, chunks=400))
     >>> bool((clf.to_local().predict(d.X_test) == d.y_test).mean() > 0.3)
     True

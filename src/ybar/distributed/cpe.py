@@ -66,8 +66,9 @@ class DaskCPEClassifier(DaskClassifier):
     >>> d = datasets.load("digits")
     >>> X = da.from_array(d.X_train, chunks=(400, -1))
     >>> y_comp = labels.draw(d.y_train, transition.uniform(10), random_state=0)
-    >>> with Client(processes=False, dashboard_address=None, n_workers=1) as client:
+    >>> with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
     ...     clf = distributed.DaskCPEClassifier().fit(X, da.from_array(y_comp, chunks=400))
+    Finding random open ports for workers
     >>> clf.predict(X)  # lazy
     dask.array<concatenate, shape=(1347,), dtype=int64, chunksize=(400,), chunktype=numpy.ndarray>
     """

@@ -6,11 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from ..utils.extras import require
 from . import training
 from .blocks import Blocks
 from .sums import FAN_IN, Sums
 from .training import Goal, Network, Scheme
 from .workers import attempts, gathered, host_of, one_per_process, run_together, waited
+
+_FEWEST_ROWS = 10_000  # per worker; with fewer, workers wait for one another most of the time
 
 
 class Crew:
@@ -72,7 +75,10 @@ class Crew:
         """Return the sums of SCEL on all held-out rows, for each rate and number of rounds."""
         texts = self.train(rates, counts[-1], everything=False)
         client = self._client
-        shared = client.submit(tuple, [texts, counts, self._goal], pure=False)
+        dask: Any = require("dask", "dask", "ybar.distributed")
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
+            # In the graph, so that it is there again if a worker is lost.
+            shared = client.submit(tuple, [texts, counts, self._goal], pure=False)
         level = [client.submit(_losses, part, shared, pure=False) for part in self._parts]
         while len(level) > 1:
             level = [
@@ -87,7 +93,8 @@ class Crew:
 
         A partition stays where it is, unless that worker has more than its share.
         """
-        workers = one_per_process(self._client)
+        n_workers = max(1, sum(self._lengths) // _FEWEST_ROWS)
+        workers = one_per_process(self._client)[:n_workers]
         holders = self._client.who_has(self._parts)
         fair = sum(self._lengths) / len(workers)
         shares: dict[str, list[int]] = defaultdict(list)

@@ -109,7 +109,7 @@ def computed(client: Any, parts: Sequence[Any]) -> list[Any]:
 def waited(client: Any, futures: Sequence[Any]) -> None:
     """Wait until futures are computed, and raise their errors."""
     distributed: Any = require("distributed", "dask", "ybar.distributed")
-    with _answering():
+    with _answering(), client.as_current():
         distributed.wait(list(futures))
     failed = [future for future in futures if future.status != "finished"]
     if failed:
@@ -124,6 +124,28 @@ def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
             return list(client.gather(list(futures)))
         except distributed.KilledWorker as error:
             raise WorkerError(f"workers ended while they read a partition. {_REMEDY}") from error
+
+
+def as_completed(
+    client: Any, function: Callable[..., Any], tasks: dict[str, tuple[Any, ...]]
+) -> Iterator[Any]:
+    """Yield the results of tasks as they end; tasks of lost workers run again on others.
+
+    Parameters
+    ----------
+    tasks : dict
+        What each task is about, for errors, with its arguments.
+    """
+    distributed: Any = require("distributed", "dask", "ybar.distributed")
+    names = {
+        client.submit(function, *arguments, pure=False): name for name, arguments in tasks.items()
+    }
+    with client.as_current(), _answering():
+        for future in distributed.as_completed(list(names)):
+            try:
+                yield future.result()
+            except distributed.KilledWorker as error:
+                raise WorkerError(f"{names[future]}: workers ended at it. {_REMEDY}") from error
 
 
 def run_together(
@@ -206,9 +228,10 @@ def _wait_for_workers(client: Any, n: int) -> None:
 @contextlib.contextmanager
 def _answering() -> Iterator[None]:
     """Turn the loss of the scheduler into one line."""
+    comm: Any = require("distributed.comm", "dask", "ybar.distributed")
     try:
         yield
-    except (OSError, TimeoutError) as error:
+    except (comm.CommClosedError, TimeoutError) as error:
         raise WorkerError(
             f"the scheduler of the Dask cluster does not answer ({type(error).__name__}). Start "
             "it again, and repeat the command"

@@ -250,7 +250,7 @@ def _fit_and_score(
     if method == "boosting":
         settings = model.pipeline_[-1].best_params_
     result = CandidateResult(method, settings=settings, model=model)
-    _score(result, table.frame.iloc[held_out], table.y_comp.subset(held_out))
+    score(result, table.frame.iloc[held_out], table.y_comp.subset(held_out))
     return result
 
 
@@ -261,7 +261,8 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def _score(result: CandidateResult, rows: Any, labels: ComplementaryLabels) -> None:
+def score(result: CandidateResult, rows: Any, labels: ComplementaryLabels) -> None:
+    """Set the scores of a candidate's model on held-out rows."""
     model: Any = result.model
     result.proba, result.T = model.predict_proba(rows), model.label_transition_
     result.temperature = scoring.temperature(result.proba, result.T, labels)

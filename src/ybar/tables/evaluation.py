@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,14 +10,13 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from .. import calibration
-from ..metrics.losses import mean_and_error
-from ..utils.typing import BoolArray
+from ..utils.typing import AnyArray, BoolArray, IntArray
 from . import accuracy, files, scoring
 from .files import DataError
 from .labels import as_names, check_columns, listed, read_labels
 from .model import TableClassifier
 
-_SCORES = (
+SCORES = (
     "scel",
     "scel_std_error",
     "scel_of_the_best_constant_guess",
@@ -37,11 +37,7 @@ def read(
     image_size: int | None = None,
 ) -> Any:
     """Return rows to evaluate a model on; the parameters are the options of ``ybar evaluate``."""
-    if not label and true is None:
-        raise DataError(
-            "evaluate needs labels: --true COLUMN with true labels, --label COLUMN with "
-            "complementary labels, or both; got neither"
-        )
+    check_options(true, label)
     true_column = [] if true is None else [true]
     frame = files.read(
         data,
@@ -52,6 +48,15 @@ def read(
     check_columns(frame, label, "--label")
     check_columns(frame, true_column, "--true")
     return frame
+
+
+def check_options(true: str | None, label: Sequence[str]) -> None:
+    """Raise an error unless there is a column of labels to evaluate by."""
+    if not label and true is None:
+        raise DataError(
+            "evaluate needs labels: --true COLUMN with true labels, --label COLUMN with "
+            "complementary labels, or both; got neither"
+        )
 
 
 def evaluate(
@@ -75,7 +80,10 @@ def evaluate(
     return scores
 
 
-def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
+def true_and_predicted(
+    model: TableClassifier, frame: Any, column: str
+) -> tuple[AnyArray, AnyArray]:
+    """Return the true and the predicted classes of the rows that have a true label."""
     classes = [str(name) for name in model.classes_]
     true = np.array([name or "" for name in as_names(frame[column], classes)])
     rows = np.flatnonzero(true != "")
@@ -86,19 +94,32 @@ def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str
             f"{column} must hold classes of the model, {listed(classes)}; got {str(unknown[0])!r}"
         )
     if not len(rows):
+        return true, true
+    return true, model.predict(frame.iloc[rows]).astype(str)
+
+
+def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
+    classes = [str(name) for name in model.classes_]
+    true, predicted = true_and_predicted(model, frame, column)
+    if not len(true):
         raise DataError(f"{column} must hold true labels; all cells are empty")
-    predicted = model.predict(frame.iloc[rows]).astype(str)
-    share, std_error = mean_and_error(
-        (predicted == true).astype(float), np.arange(len(rows)), len(rows), None
-    )
-    recalls = [np.mean(predicted[true == name] == name) for name in sorted(set(true))]
+    return by_confusion(classes, confusion_matrix(true, predicted, labels=classes))
+
+
+def by_confusion(classes: list[str], counts: IntArray) -> dict[str, Any]:
+    """Return the accuracies of a matrix of true and predicted classes."""
+    n, right = int(counts.sum()), np.diag(counts)
+    share = float(right.sum() / n)
+    of_class = counts.sum(axis=1)
+    recalls = right[of_class > 0] / of_class[of_class > 0]
     return {
-        "rows_with_a_true_label": len(rows),
+        "rows_with_a_true_label": n,
         "accuracy": share,
-        "accuracy_std_error": std_error,
+        # That of a mean of n zeros and ones.
+        "accuracy_std_error": math.sqrt(share * (1 - share) / (n - 1)) if n > 1 else math.nan,
         "balanced_accuracy": float(np.mean(recalls)),
         "classes": classes,
-        "confusion": confusion_matrix(true, predicted, labels=classes).tolist(),
+        "confusion": counts.tolist(),
     }
 
 
@@ -112,7 +133,7 @@ def _by_complementary_labels(
     classes = [str(name) for name in model.classes_]
     rows = np.flatnonzero(mask.any(axis=1) & ~seen)
     if not len(rows):
-        return {"complementary_labels": 0} | dict.fromkeys(_SCORES)
+        return {"complementary_labels": 0} | dict.fromkeys(SCORES)
     labelled, mask = frame.iloc[rows], mask[rows]
     p, T = model.predict_proba(labelled), model.label_transition_
     p = calibration.temper(p, model.account_["temperature"])
@@ -122,8 +143,7 @@ def _by_complementary_labels(
     free_q = model.predict_complementary_proba(labelled) if model.estimates_q else None
     profile = model.transition_profile_
     check = accuracy.check(mask, T, None if profile is not None else predicted, classes, free_q)
-    named_in_training = np.asarray(model.account_["labels_per_class"]) > 0
-    absent = accuracy.absent_classes(mask | named_in_training, T)
+    absent = accuracy.absent_classes(mask | named_in_training(model.account_), T)
     guess = np.broadcast_to(scoring.constant_guess(mask, T), mask.shape)
     return {
         "complementary_labels": int(mask.sum()),
@@ -133,6 +153,11 @@ def _by_complementary_labels(
     } | accuracy.summary(
         *scoring.error_rate(predicted, T, mask, profile), check, [classes[k] for k in absent]
     )
+
+
+def named_in_training(account: dict[str, Any]) -> BoolArray:
+    """Return which classes some complementary label of the training data names."""
+    return np.asarray(np.asarray(account["labels_per_class"]) > 0)
 
 
 def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:

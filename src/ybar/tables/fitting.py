@@ -183,25 +183,38 @@ def fit(
         result.model = None  # keep only the best: models of large tables fill the memory
         results.append(result)
         on_result(result)
-    fitted = sorted((r for r in results if r.failed is None), key=lambda result: result.scel)
     if model is None:
         raise _failure(results)
-    best = fitted[0]
+    best = min((r for r in results if r.failed is None), key=lambda result: result.scel)
     refitted = candidates.fit_to_all(best, table, build, end)
     if refitted is not None:
         model = refitted
+    return describe(table, results, model, training, held_out, refitted is not None, seed)
+
+
+def describe(
+    table: TrainingTable,
+    results: list[CandidateResult],
+    model: TableClassifier,
+    training: IntArray,
+    held_out: IntArray,
+    refitted: bool,
+    seed: int,
+) -> Selection:
+    """Return the candidates with what the held-out rows show, and keep it in the model."""
+    fitted = sorted((r for r in results if r.failed is None), key=lambda result: result.scel)
     labels = table.y_comp.subset(held_out)
     constant = scoring.constant_losses(table.y_comp.subset(training), labels, table.T)
     selection = Selection(
         table=table,
         results=results,
-        best=best,
+        best=fitted[0],
         accuracies=_accuracies(fitted, labels, table),
         n_training=len(training),
         n_held_out=len(held_out),
         constant_scel=float(np.mean(constant)),
         p_value=_p_value(fitted, labels, seed),
-        refitted=refitted is not None,
+        refitted=refitted,
         model=model,
     )
     model.account_ = selection.summary()
@@ -290,6 +303,11 @@ def explain(selection: Selection) -> list[str]:
 def explain_rows(summary: dict[str, Any]) -> str:
     """Return a text about the rows that the scored models and the saved model were fitted to."""
     n_rows, n_training = summary["rows"], summary["rows_of_the_compared_models"]
+    if "partitions" in summary:
+        return (
+            f"The model is fitted to {n_training} of the rows. The scores are those of the other "
+            f"{n_rows - n_training}, which were drawn at random."
+        )
     scored = f"Each model was fitted to {n_training} of the {n_rows} rows and scored on the other "
     scored += f"{n_rows - n_training}."
     if summary["rows_of_the_saved_model"] == n_rows:

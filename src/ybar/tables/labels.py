@@ -111,8 +111,8 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple, set, np.ndarray))
 
 
-def _cells(column: Any, separator: str) -> list[list[str]]:
-    """Return the names in each cell: several with a separator between them, or in a list."""
+def cells(column: Any, separator: str) -> list[list[str]]:
+    """Return the names in each cell, which may be "": between separators, or in a list."""
     if any(map(_is_list, column)):
         lists = [list(v) if _is_list(v) else [] if v is None or v != v else [v] for v in column]
         ends = np.cumsum([len(each) for each in lists]).tolist()
@@ -164,7 +164,7 @@ def read_labels(
     pairs = [
         (row, name)
         for column in columns
-        for row, names in enumerate(_cells(frame[column], separator))
+        for row, names in enumerate(cells(frame[column], separator))
         for name in names
         if name
     ]

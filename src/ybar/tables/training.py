@@ -44,7 +44,7 @@ def read(
 ) -> TrainingTable:
     """Return the training data of a table; the parameters are the options of ``ybar fit``."""
     _check_options(label, asked, answer, transition)
-    matrix, true = _parse_transition(transition)
+    matrix, true = parse_transition(transition)
     true_column = [] if true is None else [true]
     not_features = [*label, *true_column, *filter(None, (asked, answer))]
     frame = files.read(data, delimiter=delimiter, image_size=image_size, as_text=not_features)
@@ -102,7 +102,7 @@ def _check_options(
         )
 
 
-def _parse_transition(transition: str) -> tuple[Matrix | None, str | None]:
+def parse_transition(transition: str) -> tuple[Matrix | None, str | None]:
     """Return the matrix of a file, or the column of true labels to estimate it from, if any."""
     if transition.startswith(matrices.ESTIMATE):
         return None, transition.removeprefix(matrices.ESTIMATE)

@@ -296,7 +296,7 @@ def test_a_worker_that_is_killed_while_it_starts_is_replaced(killed_at_start, tm
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_workers_that_are_always_killed_as_they_start_stop_the_sweep(killed_at_start, monkeypatch):
-    monkeypatch.setattr(clusters, "_STARTS", 2)
+    monkeypatch.setattr(clusters.local, "_STARTS", 2)
     with killed_at_start(always=True), pytest.raises(ExecutionError), closing(Cluster(None, 1)):
         pass
 

@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
-import os
-import signal
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
-from ...utils.errors import FailureError
+from ...distributed import local
+from ...distributed.workers import WorkerError
 from ...utils.extras import require
 from ..plan.jobs import Job
 from . import run
 from .entry import Entry
 from .sweep import Died, Result
 
-_STARTS = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_CONNECT = 5.0
 _SECONDS_TO_ANSWER = 15.0
 _SECONDS_TO_COME_BACK = 15.0
 _SECONDS_WITHOUT_WORKERS = 90.0
 _PROGRESS = "ybar-progress"
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
 _WHAT = "a sweep"
-# Forks of one process that has imported everything start fast. On systems other than Linux,
-# system libraries do not survive a fork.
-_FORKS = sys.platform == "linux"
 _IMPORTED_ONCE = ["distributed.nanny", __name__, "ybar.neural.fitting"]  # the last imports torch
-_THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_SETTINGS = {
-    # Dask does not repeat a job whose worker died: the sweep does, and counts the attempts.
-    "distributed.scheduler.allowed-failures": 0,
-    # The profiler samples a worker a hundred times per second, which takes a tenth of its time.
-    "distributed.worker.profile.enabled": False,
-    # Dask's defaults make workers return memory that they need again at once.
-    "distributed.nanny.pre-spawn-environ": _THREADS,
-    "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
-}
+# Dask does not repeat a job whose worker died: the sweep does, and counts the attempts.
+_SETTINGS = {"distributed.scheduler.allowed-failures": 0}
 
 
-class ExecutionError(FailureError):
-    """No job can be run; the message says why and what to do."""
+ExecutionError = WorkerError
+"""No job can be run; the message says why and what to do."""
 
 
 class Cluster:
@@ -73,28 +55,19 @@ class Cluster:
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as started:
             if address is None:
-                started.enter_context(_restored_environment())
-                _start_fork_server()  # it imports while this process does
+                started.enter_context(local.restored_environment())
+                local.start_fork_server(_IMPORTED_ONCE)  # it imports while this process does
             self._distributed: Any = require("distributed", "dask", _WHAT)
             if address is None:
-                started.enter_context(require("dask", "dask", _WHAT).config.set(_SETTINGS))
-                self.local = _start_local(self._distributed, n)
+                started.enter_context(local.settings(_SETTINGS))
+                self.local = local.start(n, _IMPORTED_ONCE)
                 started.callback(self.local.close)
             self._client = self._connect(address)
             started.callback(self._leave)
             self._closing = started.pop_all()
 
     def _connect(self, address: str | None) -> Any:
-        try:
-            if address is not None:
-                asyncio.run(_ask_who(self._distributed, address))
-            client = self._distributed.Client(self.local or address, timeout=_SECONDS_TO_CONNECT)
-        except (OSError, ValueError, ImportError) as error:
-            reason = str(error) or f"no answer within {_SECONDS_TO_CONNECT:.0f} s"
-            raise ExecutionError(
-                f"dask must be the address of a running scheduler; nothing answered at "
-                f"{address} ({reason}). Start one with: dask scheduler"
-            ) from error
+        client = local.connect(self.local if address is None else address)
         client.subscribe_topic(_PROGRESS, self._note_progress)
         return client
 
@@ -181,7 +154,7 @@ class Cluster:
     def _leave(self) -> None:
         """Cancel what is running, and end the worker processes that were started here."""
         if self.local is not None:
-            _kill_workers(self.local)
+            local.kill_workers(self.local)
         with contextlib.suppress(Exception):  # the scheduler may be gone
             self._client.cancel(list(self._jobs))
         with contextlib.suppress(Exception):
@@ -190,94 +163,6 @@ class Cluster:
     def close(self) -> None:
         """End the sweep's jobs and its processes, and restore the environment."""
         self._closing.close()
-
-
-async def _ask_who(distributed: Any, address: str) -> None:
-    """Check that a scheduler answers: `Client` would wait forever for a silent port."""
-    async with asyncio.timeout(_SECONDS_TO_CONNECT), distributed.rpc(address) as scheduler:
-        await scheduler.identity()
-
-
-@contextlib.contextmanager
-def _restored_environment() -> Iterator[None]:
-    """Restore the environment, which Dask changes too."""
-    before = dict(os.environ)
-    try:
-        yield
-    finally:
-        for name in [name for name in os.environ if os.environ[name] != before.get(name)]:
-            if name in before:
-                os.environ[name] = before[name]
-            else:
-                del os.environ[name]
-
-
-def _start_local(distributed: Any, n: int) -> Any:
-    """Start processes of one thread each; a process that is killed while it starts is replaced."""
-    for attempt in range(_STARTS):
-        try:
-            _start_fork_server()
-            with _blocked_interrupts():
-                return distributed.LocalCluster(
-                    env=dict(os.environ),  # the current one, not that of the fork server's start
-                    n_workers=n,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address="127.0.0.1:0",
-                    memory_limit=None,
-                    silence_logs=logging.CRITICAL,
-                )
-        except RuntimeError as error:
-            if attempt + 1 == _STARTS:
-                raise ExecutionError(
-                    f"the worker processes ended {_STARTS} times before they started a job "
-                    f"({error}). Their output is above"
-                ) from error
-    raise AssertionError
-
-
-def _start_fork_server() -> None:
-    """Start the process that workers are forked from; it goes on to import what jobs need."""
-    if _FORKS:
-        os.environ.update(_THREADS)
-        forkserver.set_forkserver_preload(_IMPORTED_ONCE)
-        with _blocked_interrupts():
-            forkserver.ensure_running()
-
-
-def _kill_workers(local: Any) -> None:
-    """Kill the processes: they only compute, so nothing is left half-done."""
-
-    async def kill() -> None:
-        nannies = list(local.workers.values())
-        processes = [nanny.pid for nanny in nannies if nanny.pid]
-        closed = asyncio.gather(*(nanny.close() for nanny in nannies))
-        await asyncio.sleep(0)  # the nannies no longer replace workers
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, _KILL)
-        await closed
-
-    with contextlib.suppress(Exception):  # `LocalCluster.close` tries again
-        local.sync(kill)
-
-
-@contextlib.contextmanager
-def _blocked_interrupts() -> Iterator[None]:
-    """Make threads and processes that start inside ignore Ctrl-C, which a terminal sends to all.
-
-    The thread that Dask starts here also starts replacements of workers.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # not a POSIX system
-        yield
-        return
-    # Started now: it would otherwise start with the first worker, and unblock its interrupts.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _run(job: Job, source: str) -> list[Entry]:
