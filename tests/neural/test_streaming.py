@@ -233,6 +233,19 @@ def test_a_bad_file_is_named(name, strong, frame, folder):
     )
 
 
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_missing_labels_in_other_forms_are_refused(missing, tmp_path):
+    labels = pa.array([0.0, 1.0, np.nan, 1.0])
+    if missing is None:
+        labels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 1]), pa.array(["a", "b", None]))
+    path, table = tmp_path / "answers.arrow", pa.table({"x": [1.0, 2, 3, 4], "no": labels})
+    with pa.ipc.new_file(path, table.schema) as out:
+        out.write_table(table)
+    assert_one_clear_line(
+        lambda: net(max_epochs=1).fit(datasets.stream(path), "no"), ValueError, str(path), "'no'"
+    )
+
+
 def test_numbers_that_32_bits_cannot_hold_are_refused(tmp_path):
     path = tmp_path / "wide.parquet"
     pd.DataFrame({"wide": [1e300, 0, 1, 2], "no": [0, 1, 2, 0]}).to_parquet(path)

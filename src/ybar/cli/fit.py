@@ -109,11 +109,12 @@ def fit(
     Columns may hold numbers, categories, texts and missing values. The command prints the expected
     accuracy of the model, which needs no true labels.
     """
+    started = time.monotonic()  # importing takes seconds
+
     from .. import persistence
     from ..tables import candidates, fitting, training, writing
     from ..tables.files import DataError
 
-    started = time.monotonic()
     if method not in candidates.METHODS:
         raise DataError(f"--method must be one of {', '.join(candidates.METHODS)}; got {method!r}")
     if time_limit is not None and not time_limit > 0:

@@ -233,9 +233,9 @@ def _dry_run(
     n_jobs = min(n_jobs, os.cpu_count() or 1, max(1, len(jobs)))
     where = f"{n_jobs} processes" if n_jobs > 1 else "1 process"
     return (
-        f"The whole plan {plain(plan.name)}: {plan.n_runs} runs of a method at a learning rate on "
-        f"a trial.\nTrained one by one for each table: {count_naive(plan.parts)} trainings.\n"
-        f"With shared trainings, and as far as selected: {n_runs} trainings, as {len(jobs)} jobs.\n"
+        f"The whole plan {plain(plan.name)}: {plan.n_runs} runs (one per method, learning rate "
+        f"and trial).\nIf each table trained its own: {count_naive(plan.parts)} trainings.\n"
+        f"Selected, with trainings shared between tables: {n_runs} trainings in {len(jobs)} jobs.\n"
         f"In the ledger: {n_runs - n_missing}. To run: {n_missing}, about "
         f"{_duration(work.total / n_jobs)} on {where} of this machine."
     )

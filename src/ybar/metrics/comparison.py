@@ -61,12 +61,6 @@ def compare(
         `scel`. A probability of exactly 0 counts as 1/(n+1) among n labels, as in `scel_scorer`.
     sample_weight : array-like of shape (N,), optional
 
-    Returns
-    -------
-    Comparison
-        ``difference`` (of SCEL, first minus second), ``std_error``, ``t``, ``p_value``,
-        ``n_rows``, ``df``.
-
     Notes
     -----
     Compare models of different kinds by ``p @ T`` rather than by q, with
@@ -113,12 +107,6 @@ def compare_error_rates(
     T : array-like of shape (K, K)
         As for `ure_zero_one`.
     sample_weight : array-like of shape (N,), optional
-
-    Returns
-    -------
-    Comparison
-        ``difference`` (of error rates, first minus second), ``std_error``, ``t``, ``p_value``,
-        ``n_rows``, ``df``.
 
     Examples
     --------

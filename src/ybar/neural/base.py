@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from .. import decode
 from ..classifiers import hold_out
 from ..classifiers.base import check_several_classes
 from ..labels.observed import Observed
@@ -66,11 +65,6 @@ class NetBase(NetPredictions):
     best_epoch_: int
     n_epochs_: int
 
-    def _store_parameters(self, arguments: dict[str, Any]) -> None:
-        """Store the parameters of ``__init__``, which passes its ``locals()``."""
-        for name in self._get_param_names():
-            setattr(self, name, arguments[name])
-
     def _train(
         self,
         X: Any,
@@ -78,6 +72,7 @@ class NetBase(NetPredictions):
         sample_weight: ArrayLike | None,
         candidates: Sequence[tuple[float, float]],
         n_jobs: int = 1,
+        generator: np.random.Generator | None = None,
         warm: bool = False,
     ) -> tuple[Observed, list[Record]]:
         """Train one run per (learning rate, trust in T) on the same rows; return the records."""
@@ -86,7 +81,9 @@ class NetBase(NetPredictions):
 
         method = self._check_settings([trust for _, trust in candidates])
         device = settings.device(self.device)
-        generator = as_generator(self.random_state)
+        generator = as_generator(self.random_state if generator is None else generator)
+        if not warm:
+            self.__dict__.pop("_held_out", None)
         read = self._read_stream if isinstance(X, streaming.Stream) else self._read
         observed, X, parts = read(X, y, sample_weight, method, generator)
         training, validation, jointly = parts
@@ -146,8 +143,6 @@ class NetBase(NetPredictions):
         codes, classes = streamed.codes_of(X, y, sample_weight, self.classes)
         X = self._rows_of(X.features_beside(y if isinstance(y, str) else None), reset=True)
         seen = np.unique(codes)
-        if self.decoder is not None:
-            decode.check_method(self.decoder, name="decoder")
         observed = self._observe(classes[seen], classes)
         check_several_classes(observed)
         observed = self._with_transition(observed)
@@ -170,8 +165,10 @@ class NetBase(NetPredictions):
         if not any(record.weights for record in records):
             raise KeyboardInterrupt from None
         epoch = max(record.n_epochs for record in records)
+        for record in records:
+            record.done = True
         hint = ". Fit again with warm_start=True to continue" if hasattr(self, "warm_start") else ""
-        _warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
+        warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
         return records
 
     def _start(self, observed: Observed, method: methods.Method) -> Start:
@@ -194,13 +191,19 @@ class NetBase(NetPredictions):
     def _split(
         self, observed: Observed, method: methods.Method, generator: np.random.Generator
     ) -> Parts:
-        """Return training and validation samples, and those to estimate T on if they differ."""
+        """Return training and validation samples, and those to estimate T on if they differ.
+
+        Rows that the last fit held out stay held out after a warm start: the network has learned
+        the labels of all others.
+        """
         self._check_held_out()
         if self.validation_fraction == 0:
             return samples.normalised(observed, np.arange(len(observed)), method), None, None
+        earlier = getattr(self, "_held_out", None)
         ((training, validation),) = hold_out.splits(
-            observed, None, self.validation_fraction, generator
+            observed, None, self.validation_fraction, generator, earlier
         )
+        self._held_out = np.isin(np.arange(len(observed)), validation)
         return (
             samples.normalised(observed, training, method),
             samples.normalised(observed, validation),
@@ -268,7 +271,7 @@ class NetBase(NetPredictions):
             )
             if not record.weights:
                 raise FloatingPointError(text)
-            _warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
+            warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
         method = record.run.method
         self.classes_, self.transition_ = observed.classes, observed.T
         self.estimates_ = method.estimates
@@ -318,5 +321,6 @@ class NetBase(NetPredictions):
         return tags
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Warn that training did not go well."""
     warnings.warn(text, ConvergenceWarning, stacklevel=4)

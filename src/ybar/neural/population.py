@@ -210,16 +210,10 @@ class StackTraining:
             self.stack.fix_transition(run, judgement.parameters)
         record, T = self.records[run], self.stack.transition.matrix(run)
         outputs = evaluate.Outputs(logits, record.reading, T)
-        estimated = judgement.estimate is not None
-        values = evaluate.held_out(
-            outputs,
-            self.data.validation,
-            self.positions,
-            pseudo_inverse(T) if estimated else self.inverse,
-            judgement.halves,
-            judgement.errors,
-            estimated=estimated,
-        )
+        labels, inverse = self.data.validation, self.inverse
+        if judgement.estimate is not None:
+            inverse = pseudo_inverse(T)
+        values = evaluate.held_out(outputs, labels, self.positions, inverse, judgement)
         if self.data.held_out is not None:
             values |= self.data.held_out(outputs, record)
         return judgement, values

@@ -56,10 +56,7 @@ patience, device, random_state, verbose, callbacks :
 
     Notes
     -----
-    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
-    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
-    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
-    predicted classes in this way.
+    As in `ComplementaryNetClassifier`, scikit-learn's ``scoring="accuracy"`` is wrong here.
 
     Examples
     --------

@@ -155,6 +155,8 @@ class Stream:
             values = encoded.dictionary.to_pylist()
             used = np.unique(encoded.indices.to_numpy())
             for value in (values[i] for i in used):
+                if checks.is_missing(value):
+                    raise ValueError(f"its column {name!r} has missing labels, such as {value}")
                 if value not in code_of and known is not None:
                     raise ValueError(
                         f"y must hold the classes {checks.shown(known)}; its column {name!r} has "

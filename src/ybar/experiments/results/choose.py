@@ -137,9 +137,9 @@ class Runs:
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int
     ) -> list[Entry | None]:
         """Return the run of each learning rate; None if it has not ended."""
-        training = training_of(part, method, setting)
+        training = training_of(part, method, setting)  # new, if its file has changed by now
         trainings = (replace(training, learning_rate=rate) for rate in part.learning_rates)
-        return [self._ended[part.base, dataset, setting, trial, each] for each in trainings]
+        return [self._ended.get((part.base, dataset, setting, trial, each)) for each in trainings]
 
 
 def _without_data(configuration: Mapping[str, Any]) -> str:

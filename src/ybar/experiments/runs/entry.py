@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import io
 import json
@@ -15,7 +16,7 @@ import numpy as np
 from ...utils.checks import shown
 from ...utils.errors import InputError
 from ...utils.typing import AnyArray
-from ..plan.jobs import hash_of, seed_of
+from ..plan.jobs import Job, Training, config, hash_of, seed_of
 
 COLUMNS = (
     *("hash", "dataset", "setting", "trial", "base", "method", "learning_rate", "seed"),
@@ -26,7 +27,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A recorded run; see `outcome.Outcome`."""
+    """A run that has ended."""
 
     hash: str  # its name
     config: dict[str, Any]  # all that the outcome depends on; see `plan.jobs.config`
@@ -37,6 +38,13 @@ class Entry:
     seconds: float = 0.0
     finished: str = ""  # an ISO date in UTC
     versions: dict[str, str] = field(default_factory=dict)
+
+
+def entry_of(job: Job, training: Training, **outcome: Any) -> Entry:
+    """Return the entry of a run of a job that has just ended."""
+    configuration = config(job, training)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return Entry(hash_of(configuration), configuration, finished=now, **outcome)
 
 
 def to_row(entry: Entry) -> tuple[Any, ...]:
