@@ -89,4 +89,4 @@ sweep: .venv/.package
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest build dist demo docs/_build
+	rm -rf .venv .venv-oldest build dist demo docs/_build docs/gallery

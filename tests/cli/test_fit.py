@@ -212,7 +212,7 @@ def test_classes_that_differ_in_case_only_are_reported(folder):
     assert done.exit_code == 0, done.stderr
     assert "'Billing' and 'billing'" in done.stderr
     assert "'sales'" not in done.stderr
-    assert "Billing 20, billing 20, sales 20" in done.stdout
+    assert "Billing: 20, billing: 20, sales: 20" in done.stdout
 
 
 def test_the_same_seed_gives_the_same_model(folder):
@@ -427,12 +427,12 @@ def test_classes_are_printed_with_their_number_of_labels(biased):
     arguments = ["fit", "biased.csv", "--label", "not", "--method", "logistic"]
     counts = pd.read_csv("biased.csv")["not"].value_counts().sort_index()
     done = run(*arguments)
-    assert ", ".join(f"{name} {n}" for name, n in counts.items()) in done.stdout
+    assert ", ".join(f"{name}: {n}" for name, n in counts.items()) in done.stdout
     account = json.loads(run(*arguments, "--json").stdout)
     assert account["labels_per_class"] == counts.tolist()
     many = ",".join(["a,b,c,d,e,f", *(f"z{i}" for i in range(30))])
     text = run(*arguments, "--classes", many).stdout
-    assert "z13 0, and 16 more" in text
+    assert "z13: 0, and 16 more" in text
 
 
 def test_the_rows_of_the_scores_and_of_the_saved_model_are_printed(fitted, folder):

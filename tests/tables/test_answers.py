@@ -173,7 +173,7 @@ def test_answers_are_explained_in_the_report_and_in_the_text(clicks):
     assert done.exit_code == 0, done.stderr
     counts = pd.read_csv(folder / "clicks.csv").groupby("suggested")["accepted"]
     yes, n = counts.apply(lambda column: (column == "yes").sum()), counts.size()
-    assert f"0 {yes[0]}/{n[0]}, 1 {yes[1]}/{n[1]}," in done.stdout
+    assert f"0: {yes[0]}/{n[0]}, 1: {yes[1]}/{n[1]}," in done.stdout
     assert "URE" not in done.stdout.split("Selected")[1]
     page = folder / "page.html"
     assert run("report", model, "-o", page).exit_code == 0

@@ -143,7 +143,7 @@ def explain_classes(y: ComplementaryLabels, asked: IntArray, most: int) -> str:
     n_all, n_yes = np.zeros((2, len(y.classes)), dtype=int)
     np.add.at(n_all, asked[rows], 1)
     np.add.at(n_yes, asked[rows], ~y.mask[rows, asked[rows]])
-    pairs = [f"{name} {yes}/{n}" for name, yes, n in zip(y.classes, n_yes, n_all, strict=True)]
+    pairs = [f"{name}: {yes}/{n}" for name, yes, n in zip(y.classes, n_yes, n_all, strict=True)]
     more = len(pairs) - most
     ending = f", and {more} more classes" if more > 0 else ""
     return f"Answers (yes/all) per class: {', '.join(pairs[:most])}{ending}."

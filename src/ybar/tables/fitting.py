@@ -331,7 +331,7 @@ def _explain_classes(table: TrainingTable) -> str:
     if table.y_comp.asked is not None:
         return answers.explain_classes(table.y_comp, table.y_comp.asked, _MOST_CLASSES)
     counts = table.y_comp.mask.sum(axis=0).tolist()
-    pairs = [f"{name} {count}" for name, count in zip(table.y_comp.classes, counts, strict=True)]
+    pairs = [f"{name}: {count}" for name, count in zip(table.y_comp.classes, counts, strict=True)]
     more = len(pairs) - _MOST_CLASSES
     ending = f", and {more} more classes" if more > 0 else ""
     return f"Complementary labels per class: {', '.join(pairs[:_MOST_CLASSES])}{ending}."
