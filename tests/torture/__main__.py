@@ -26,8 +26,8 @@ import kills
 import ledgers
 import models
 import plans
-import sweeps
 
+import sweeps
 import tables
 
 # The number of attacks, or a function of the prepared folder that returns it; what prepares the
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def run(name, scale, failures):
-    """Run the attacks of a group, yield the outcomes so far, and collect what has to be repeated."""
+    """Run the attacks of a group, yield the outcomes so far, and collect what to repeat."""
     tried, prepare, attack = GROUPS[name]
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
