@@ -29,8 +29,10 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
+import loops
 import networks
 import populations
+import streaming
 import sweeps
 from ybar import (
     CPEBoostingClassifierCV,
@@ -239,7 +241,9 @@ BENCHMARKS = {
     for f in (
         *(draw, knn_path, boosting_path, decode_memory, likelihood),
         *networks.BENCHMARKS,
+        *loops.BENCHMARKS,
         *populations.BENCHMARKS,
+        *streaming.BENCHMARKS,
         *sweeps.BENCHMARKS,
     )
 }

@@ -2,17 +2,20 @@
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
+from sphinx import addnodes
 from sphinx.pycode import ModuleAnalyzer
 
 import ybar
 from ybar.cli import app
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # of gallery_order
 
 project = "ybar"
 author = "The ybar developers"
@@ -36,7 +39,8 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # keeps the undersc
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/examples/(?!cnn)",  # needs a download
+    "filename_pattern": "",  # run all of them
+    "within_subsection_order": "gallery_order.ReadingOrder",
     "abort_on_example_error": True,
     "image_srcset": ["2x"],
     "reference_url": {"ybar": None},
@@ -53,6 +57,7 @@ API = {
     "methods": ("Training methods of networks", "ybar.neural.methods"),
     "networks": ("Network architectures", "ybar.neural.networks"),
     "population": ("Populations of networks", "ybar.neural.population"),
+    "distributed": ("Data on a Dask cluster", "ybar.distributed"),
     "labels": ("Complementary labels and evidence", "ybar.labels"),
     "transition": ("Transition matrices", "ybar.transition"),
     "estimation": ("Estimating T from probabilities", "ybar.estimation"),
@@ -85,6 +90,15 @@ def public_names(module: Any) -> list[str]:
     return list(getattr(module, "__all__", None) or defined)
 
 
+def attribute_docs(module_name: str, name: str) -> list[str]:
+    """Return the comment of a public variable, from the module of the package that defines it."""
+    for each in [module_name, *(m for m in sys.modules if m.startswith(f"{module_name}."))]:
+        documented = ModuleAnalyzer.for_module(each).find_attr_docs().get(("", name))
+        if documented:
+            return list(documented)
+    return []
+
+
 def api_entry(module_name: str, name: str, value: Any) -> list[str]:
     """Return the directive that documents one public name."""
     if inspect.isclass(value):
@@ -97,8 +111,34 @@ def api_entry(module_name: str, name: str, value: Any) -> list[str]:
         return [*directive, ""]
     if callable(value):
         return [f".. autofunction:: {module_name}.{name}", ""]
-    documented = ModuleAnalyzer.for_module(module_name).find_attr_docs().get(("", name), [])
-    return [f".. py:data:: {module_name}.{name}", "", *(f"   {line}" for line in documented), ""]
+    documented = attribute_docs(module_name, name)
+    return [f".. py:data:: {name}", "", *(f"   {line}" for line in documented), ""]
+
+
+def point_to_source(_app: Any, page: Any) -> None:
+    """Name the module and the class that define each entry, which viewcode links to.
+
+    Without this, inherited members and properties would have no link.
+    """
+    for entry in page.findall(addnodes.desc_signature):
+        module_name, name = entry.get("module"), entry.get("fullname")
+        if not module_name or not name:
+            continue
+        owner, _, attribute = name.rpartition(".")
+        value = getattr(importlib.import_module(module_name), owner or name, None)
+        defined = value if hasattr(value, "__name__") else type(value)  # of scel_scorer, its class
+        if not owner and defined.__module__.startswith("ybar."):
+            entry["module"], entry["fullname"] = defined.__module__, defined.__name__
+        for base in getattr(value, "__mro__", ()):
+            if attribute in vars(base):
+                entry["module"], entry["fullname"] = base.__module__, f"{base.__name__}.{attribute}"
+                break
+
+
+def setup(app: Any) -> None:
+    """Let every entry of the reference link to its source."""
+    app.connect("doctree-read", point_to_source, priority=400)  # before viewcode, which has 500
+    app.connect("viewcode-follow-imported", lambda _app, module_name, _attribute: module_name)
 
 
 def api_page(title: str, module_name: str) -> str:

@@ -23,7 +23,7 @@ y_unseen = labels.draw(d.y_test, T, random_state=2)  # complementary labels of t
 error, std_error = metrics.ure_zero_one(y_unseen, y_pred, T, return_std_error=True)
 print(f"{len(y_comp)} images, one complementary label each; k = {clf.n_neighbors_} neighbours")
 print(f"accuracy on true labels: {(y_pred == d.y_test).mean():.3f}")
-print(f"accuracy estimated without true labels: {1 - error:.2f} ± {std_error:.2f}")
+print(f"accuracy estimated without true labels: {1 - error:.2f} ± {std_error:.2f} (standard error)")
 print(f"SCEL: {-clf.score(d.X_test, y_unseen):.3f} (a constant guess: 2.303)")
 
 # %%

@@ -36,17 +36,17 @@ for n_labels in counts:
     std_error.append(error_std)
     print(
         f"{n_labels} labels per image: accuracy {accuracy[-1]:.3f}, "
-        f"estimated without true labels {estimate[-1]:.3f} ± {std_error[-1]:.3f}"
+        f"estimated without true labels {estimate[-1]:.3f} ± {std_error[-1]:.3f} (standard error)"
     )
 
 # %%
-# Bars are two standard errors to both sides.
+# Bars are one standard error to both sides.
 
 figure = plt.figure(figsize=(6, 3.8), layout="constrained")
 ax = figure.subplots()
 ax.plot(counts, accuracy, "o-", color="#0072B2", label="on true labels")
-bars = ax.errorbar(counts, estimate, 2 * np.array(std_error), fmt="D", capsize=4, color="#D55E00")
-bars.set_label("estimated without true labels (± 2 standard errors)")
+bars = ax.errorbar(counts, estimate, std_error, fmt="D", capsize=4, color="#D55E00")
+bars.set_label("estimated without true labels (± standard error)")
 ax.set(xlabel="complementary labels per image", ylabel="accuracy on test images")
 ax.set_xticks(counts)
 ax.grid(alpha=0.3)

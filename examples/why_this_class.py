@@ -36,7 +36,8 @@ left, right = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
 true = ConfusionDisplay.from_estimator(clf, X_test, y_test, ax=left)
 estimated = ConfusionDisplay.from_estimator_complementary(clf, X_test, y_unseen, ax=right)
 print(f"accuracy on true labels: {1 - true.error_rate:.3f}")
-print(f"estimated without them: {1 - estimated.error_rate:.3f} ± {estimated.error_std_error:.3f}")
+error = f"{estimated.error_std_error:.3f} (standard error)"
+print(f"estimated without them: {1 - estimated.error_rate:.3f} ± {error}")
 distance = np.abs(estimated.matrix - true.matrix) / estimated.std_error
 print(f"cells within two standard errors of the truth: {(distance <= 2).mean():.0%}")
 plt.show()

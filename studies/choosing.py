@@ -1,9 +1,9 @@
 """Hold choices made without true labels against the best by true labels, on the paper's runs.
 
-Reads ``results/paper/runs.csv``, ``results/choices/transition_layer.csv`` (``cpe-t`` as ybar trains it
-by default) and ``results/choosing_neighbors.csv`` (every k, see ``choosing_neighbors.py``), writes ``results/choosing.csv`` (one line a choice) and
-``results/choosing.md``. A trial counts where all CPE runs of a base are there; a column is the mean
-of its trials.
+Reads ``results/paper/runs.csv``, ``results/choices/transition_layer.csv`` (``cpe-t`` as ybar trains
+it by default) and ``results/choosing_neighbors.csv`` (every k, see ``choosing_neighbors.py``);
+writes ``results/choosing.csv`` (one line per choice) and ``results/choosing.md``. A trial counts if
+all CPE runs of a base are there; a column is the mean of its trials.
 """
 
 from __future__ import annotations

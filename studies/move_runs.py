@@ -1,4 +1,4 @@
-"""Move the runs of a plan from one export to another.
+r"""Move the runs of a plan from one export to another.
 
 The plan `paper` trains the T of ``cpe-t`` as the paper describes. Before, it trained that T as ybar
 does by default. These runs keep their names, and belong to the plan ``transition_layer.toml`` now:
@@ -6,8 +6,7 @@ does by default. These runs keep their names, and belong to the plan ``transitio
     python studies/move_runs.py studies/choices/transition_layer.toml \\
       results/paper/runs.csv results/choices/transition_layer.csv
 
-A second call moves nothing. An older ledger still has such runs, so `make results` moves them out of
-each new export of it.
+A second call moves nothing. Exports of older ledgers have only the runs of their plan.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ def move(plan: Path, source: Path, target: Path) -> int:
     moved = {entry.hash for entry in Runs(entries, reading.read(plan)).entries}
     if not moved:
         return 0
-    there = {entry.hash: entry for entry in (transfer.read(target) if target.exists() else [])}
-    there |= {entry.hash: entry for entry in entries if entry.hash in moved}
-    _export([*there.values()], target)  # first: a run that is lost would be computed again
+    there = transfer.read(target) if target.exists() else []
+    new = moved - {entry.hash for entry in there}  # those that are there stay, with their curves
+    # First the target: a run that is lost would have to be computed again.
+    _export(there + [entry for entry in entries if entry.hash in new], target)
     _export([entry for entry in entries if entry.hash not in moved], source)
     return len(moved)
 

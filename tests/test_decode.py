@@ -137,7 +137,9 @@ def test_max_with_a_singular_T_warns_that_it_uses_the_pseudo_inverse():
 def test_the_other_methods_do_not_mind_a_singular_T(method):
     T = np.array([[0, 0.5, 0.5], [0, 0.5, 0.5], [0.5, 0.5, 0]])
     q = np.array([[0.02, 0.5, 0.48], [0.48, 0.5, 0.02]])
-    assert decode.decode(q, T, method).tolist() == [0, 2]
+    decoded = decode.decode(q, T, method)
+    assert decoded[0] in (0, 1)  # classes with the same row of T
+    assert decoded[1] == 2
 
 
 @quick

@@ -11,7 +11,7 @@ import pytest
 
 import experiments_helpers as helpers
 from reproduce_helpers import N_RUNS, PLAN, TABLES, copy, ran, rows
-from ybar import transition
+from ybar import datasets, transition
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import model as plans
 from ybar.experiments.plan import reading as plan_file
@@ -94,9 +94,10 @@ def test_dry_run_downloads_nothing(folder, monkeypatch):
     assert os.listdir(folder) == ["mine.toml"]
 
 
-@pytest.mark.skipif("YBAR_DATA" not in os.environ, reason="YBAR_DATA is not set")
 @pytest.mark.parametrize("name", run_data.PUBLISHED)
 def test_what_is_known_of_published_data_holds(name):
+    if datasets.find(name) is None:
+        pytest.skip(f"{name} is not on this machine")
     assert run_data.facts(plans.Dataset(name)) == run_data.PUBLISHED[name]
 
 
@@ -133,6 +134,17 @@ def test_ledgers_are_exported_and_merged(unbroken, folder, ran_here):
         drawn = os.listdir(folder / name[5:] / "figures")
         assert sorted(drawn) == sorted(os.listdir(done / "mine-results" / "figures"))
         assert any(figure.startswith("loss-") for figure in drawn)
+
+
+def test_an_export_has_the_runs_of_its_plan_only(unbroken, folder, ran_here):
+    (folder / "first.toml").write_text(PLAN.replace("trials = 2", "trials = 1"))
+    ledger = ["--ledger", unbroken[0] / "mine.sqlite", "--output", "out"]
+    arguments = ["first.toml", "--no-run", *ledger, "--export", "runs.csv"]
+    code, _, err = ran_here("reproduce", *arguments, cwd=folder)
+    assert code == 0, err
+    exported = list(csv.DictReader(io.StringIO((folder / "runs.csv").read_text())))
+    assert len(exported) == N_RUNS // 2
+    assert {run["trial"] for run in exported} == {"0"}
 
 
 def test_a_run_that_failed_is_marked_and_said(unbroken, folder, ran_here):
@@ -203,6 +215,6 @@ def test_help_has_examples(capsys, monkeypatch):
 
 
 def test_the_plans_that_come_with_ybar_can_be_read():
-    assert plan_file.packaged() == ["digits", "leaderboard", "paper"]
+    assert plan_file.packaged() == ["digits", "field", "leaderboard", "paper"]
     for name in plan_file.packaged():
         assert plan_file.read(name).name == name

@@ -131,8 +131,10 @@ def test_subnormal_numbers_are_taken_for_0_inside_only_and_in_this_thread_only(b
 
 @pytest.mark.parametrize("sizes", [(64, 10), (64, 2000, 10)])
 @pytest.mark.parametrize("kind", ["dense", "module"])
-@pytest.mark.parametrize(("n_jobs", "n_threads"), [(1, 1), (2, 1), (1, 2)])
-def test_no_weight_becomes_subnormal(sizes, kind, n_jobs, n_threads, job, monkeypatch):
+@pytest.mark.parametrize(
+    ("n_jobs", "n_threads", "averaging"), [(1, 1, 0.0), (1, 1, 0.9), (2, 1, 0.0), (1, 2, 0.9)]
+)
+def test_no_weight_becomes_subnormal(sizes, kind, n_jobs, n_threads, averaging, job, monkeypatch):
     """Weights of features that are always 0 only decay, and would shrink for ever.
 
     The wide network is trained by all threads of torch. They flush subnormal numbers only if they
@@ -145,7 +147,7 @@ def test_no_weight_becomes_subnormal(sizes, kind, n_jobs, n_threads, job, monkey
     _, training, held_out, T, _ = job
     X = job[0].copy()
     X[:, :20] = 0
-    recipe = Recipe(2, 400, weight_decay=1e-4, n_threads=n_threads)
+    recipe = Recipe(2, 400, 1e-4, averaging, n_threads=n_threads)
 
     dense = Dense(sizes, [0])
     weights = dense.weights(0)

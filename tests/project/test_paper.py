@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan import reading as plan_file
 from ybar.experiments.plan.jobs import Job, Training
 from ybar.experiments.plan.model import Dataset, Neighbors, Network
@@ -86,8 +85,8 @@ def again(entries, dataset, setting, base, *trainings):
     its = published.SETTINGS[setting]
     job = Job(Dataset(dataset), facts.sha256, its, 0, base, 0.1, trainings)
     known = {entry.hash: entry for entry in entries}
-    for outcome in run.run(job):
-        yield known[plan_jobs.hash_of(plan_jobs.config(job, outcome.training))], outcome
+    for entry in run.run(job):
+        yield known[entry.hash], entry
 
 
 @pytest.mark.slow

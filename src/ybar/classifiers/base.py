@@ -12,11 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _num_samples,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from .. import decode, labels, metrics, transition
 from ..labels.observed import Observed, observe
@@ -43,16 +39,17 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     decoder_: Any  # the decoder of decoder=None
     estimates_: str = "q"  # what the classifier learns: "q", or "p", from which q = p T follows
     _allows_decoder_none = False
-
-    @property
-    def _accepts_evidence(self) -> bool:
-        """Whether the classifier learns from evidence of other kinds than complementary labels."""
-        return False
+    _accepts_evidence: Any = False  # whether it learns from other kinds of evidence than labels
 
     @property
     def label_transition_(self) -> FloatArray:
         """The T that labels are assumed to follow; networks may have estimated it."""
         return self.transition_
+
+    def _store_parameters(self, arguments: dict[str, Any]) -> None:
+        """Store the parameters of ``__init__``, which passes its ``locals()``."""
+        for name in self._get_param_names():
+            setattr(self, name, arguments[name])
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -64,10 +61,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
-
         Returns
         -------
         ndarray of shape (N, K)
@@ -77,10 +70,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def predict(self, X: Any) -> AnyArray:
         """Return the ordinary class of each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
 
         Returns
         -------
@@ -100,10 +89,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         They are computed by `ybar.decode.class_probabilities`, whatever the decoder. Unless T is
         uniform or the decoder is "likelihood", the most probable class can therefore differ from
         `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
 
         Returns
         -------
@@ -206,7 +191,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         left_out = isinstance(self.transition, str) and self.transition == "uniform"
         if observed.transition is not None and left_out:
             return observed
-        T = self._check_transition(observed.classes)
+        T = transition.check(self.transition, classes=observed.classes, name="transition")
         if observed.transition is None:
             return observed.with_transition(T)
         if not np.allclose(T, observed.transition, rtol=0, atol=1e-9):
@@ -215,10 +200,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 "(the evidence names its T); got another one"
             )
         return observed
-
-    def _check_transition(self, classes: AnyArray) -> FloatArray:
-        """Return the parameter `transition` as a matrix in the order of the classes."""
-        return transition.check(self.transition, classes=classes, name="transition")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -21,11 +21,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_method_params,
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from .. import decode
 from ..utils import checks
@@ -146,10 +142,6 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
             routing, the base estimator receives them only if it requests them.
         **fit_params : dict
             Other metadata that the base estimator requests. Requires metadata routing.
-
-        Returns
-        -------
-        self
         """
         base = self._base()
         _check_base(base)
@@ -198,12 +190,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         return default.set_fit_request(sample_weight=True) if _routing_enabled() else default
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata each method uses, or passes to the base estimator.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Return which metadata each method uses, or passes to the base estimator."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self._base(), method_mapping=to_fit)

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, check_cv
 from ..labels.observed import Observed
 from ..utils.checks import shown
 from ..utils.random import as_generator
-from ..utils.typing import IntArray, Seed
+from ..utils.typing import BoolArray, IntArray, Seed
 
 Split = tuple[IntArray, IntArray]
 
@@ -27,15 +27,24 @@ def split(n_rows: int, n_held_out: int, random_state: Seed, *, shuffled: bool = 
 
 
 def splits(
-    observed: Observed, cv: Any, validation_fraction: float, random_state: Seed
+    observed: Observed,
+    cv: Any,
+    validation_fraction: float,
+    random_state: Seed,
+    earlier: BoolArray | None = None,
 ) -> list[Split]:
     """Return (training, validation) row indices: one random hold-out, or the splits of `cv`.
 
     Rows of weight 0 count as absent: they are in no part and do not change the split of the
     others. Both parts of each split must have usable rows: informative, with a weight above 0.
+
+    `earlier` says of each row of an earlier fit whether it was held out. These rows stay where
+    they were, without `cv`; only rows after them are divided at random.
     """
     rows = observed.weighted_rows
-    if cv is None:
+    if cv is None and earlier is not None:
+        parts = [_continued_part(rows, earlier, validation_fraction, random_state)]
+    elif cv is None:
         parts = [_random_part(len(rows), validation_fraction, random_state)]
     elif isinstance(cv, (int, np.integer)) or hasattr(cv, "split"):
         parts = _splits_of(cv, observed.code[rows], random_state)
@@ -78,6 +87,19 @@ def _random_part(n_rows: int, fraction: float, random_state: Seed) -> Split:
             "Hold out fewer"
         )
     return split(n_rows, n_validation, random_state)
+
+
+def _continued_part(
+    rows: IntArray, earlier: BoolArray, fraction: float, random_state: Seed
+) -> Split:
+    """Return positions in `rows`: those held out earlier, and a part of the new rows."""
+    n_known = int(np.searchsorted(rows, len(earlier)))
+    held_out = np.zeros(len(rows), dtype=bool)
+    held_out[:n_known] = earlier[rows[:n_known]]
+    n_new = len(rows) - n_known
+    _, new = split(n_new, math.ceil(fraction * n_new), random_state)
+    held_out[n_known + new] = True
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
 def _splits_of(cv: Any, code: IntArray, random_state: Seed) -> list[Split]:

@@ -31,7 +31,7 @@ def reproduce(
     plan: Annotated[
         str,
         typer.Argument(
-            help="A plan: a TOML file, or one that comes with ybar (paper, leaderboard, digits).",
+            help="A TOML file, or a plan of ybar: paper, leaderboard, field, digits.",
             autocompletion=completion.plans,
         ),
     ] = "paper",
@@ -66,7 +66,9 @@ def reproduce(
     ] = None,
     export: Annotated[
         list[Path] | None,
-        typer.Option(help="Write all runs to this file (.csv, or .parquet with all curves)."),
+        typer.Option(
+            help="Write the plan's runs to this file (.csv, or .parquet with all curves)."
+        ),
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Repeat the runs that failed.")

@@ -57,6 +57,7 @@ _CIFAR10_BATCHES = (
 )
 _CIFAR10_CLASSES = tuple(annotated_classes("clcifar10"))
 
+#: The published data sets by name.
 REGISTRY: dict[str, Source] = {
     "mnist": Source(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",

@@ -15,13 +15,13 @@ from .. import decode
 from ..classifiers.base import ComplementaryClassifier
 from ..decode import inverse
 from ..labels import Evidence
-from ..labels.observed import Observed, observe
+from ..labels.observed import Observed
 from ..metrics.scorers import has_its_transition
 from ..metrics.validation import checked_error
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .blocks import Blocks, as_collection, as_weights, blocks_of, compute
 from .metrics import scel_sums, ure_sums
-from .observing import Vocabulary, found_in, vocabulary
+from .observing import Vocabulary, found_in, observed_in, vocabulary
 from .sums import Sums, reduced
 
 
@@ -248,7 +248,7 @@ def _sums_of_block(
         return Sums.nothing(), Sums.nothing()
     w = as_weights(weights, len(y))
     if reading is None:
-        observed: Observed = replace(observe(y, classes), weights=w)
+        observed: Observed = replace(observed_in(y, classes), weights=w)
     else:
         observed = reading.read(y, w)
     q_or_p = decoding.q(outputs) if observed.by_label else decoding.p(outputs)

@@ -6,6 +6,7 @@ holds one byte per value in place of four or eight, and LightGBM reads them bloc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -95,7 +96,7 @@ def _on_features(tree: str, edges: Sequence[FloatArray]) -> str:
 
 def _threshold(code: float, edges: FloatArray) -> float:
     # All values that are not missing lie left of a split behind the last bin.
-    return float(edges[int(code)]) if int(code) < len(edges) else np.finfo(np.float64).max
+    return float(edges[int(code)]) if code < len(edges) else math.inf
 
 
 def _replaced(line: str, lines: dict[str, str]) -> str:

@@ -28,12 +28,15 @@ class Blocks:
         Delayed arrays or data frames; y and weights hold None where there are none.
     lengths : tuple of float
         Numbers of rows; NaN where they are not known.
+    names : (str, str)
+        What the caller's arguments X and y are called, for errors.
     """
 
     X: list[Any]
     y: list[Any]
     weights: list[Any]
     lengths: tuple[float, ...]
+    names: tuple[str, str] = ("X", "y")
 
     def __len__(self) -> int:
         return len(self.X)
@@ -48,24 +51,34 @@ class Blocks:
         parts = zip(self.X, self.y, self.weights, strict=True)
         places = [f"partition {i + 1} of {len(self)}" for i in range(len(self))]
         return [
-            later(places[i], function, *part, *args, *([i] if numbered else []))
+            later(places[i], self.names, function, *part, *args, *([i] if numbered else []))
             for i, part in enumerate(parts)
         ]
 
 
-def _in_place(place: str, function: Callable[..., Any], X: Any, y: Any, w: Any, *args: Any) -> Any:
+def _in_place(
+    place: str,
+    names: tuple[str, str],
+    function: Callable[..., Any],
+    X: Any,
+    y: Any,
+    w: Any,
+    *args: Any,
+) -> Any:
     """Call a function of one partition; an error about its content names the partition."""
     try:
-        for name, values in (("y", y), ("sample_weight", w)):
+        for name, values in ((names[1], y), ("sample_weight", w)):
             if X is not None and values is not None:
-                checks.same_length("X", len(X), name, len(values))
+                checks.same_length(names[0], len(X), name, len(values))
         return function(X, y, w, *args)
     except (ValueError, TypeError) as error:
         kind = next(kind for kind in (ValueError, TypeError) if isinstance(error, kind))
         raise kind(f"{place}: {' '.join(str(error).split())}") from error
 
 
-def blocks_of(X: Any, y: Any = None, sample_weight: Any = None, *, name: str = "X") -> Blocks:
+def blocks_of(
+    X: Any, y: Any = None, sample_weight: Any = None, *, names: tuple[str, str] = ("X", "y")
+) -> Blocks:
     """Return the partitions of X with those of y and of the weights.
 
     Parameters
@@ -74,16 +87,13 @@ def blocks_of(X: Any, y: Any = None, sample_weight: Any = None, *, name: str = "
     y : Dask array, series or data frame, Evidence, or list of Evidence, optional
         A list holds the evidence of each partition of X, possibly delayed.
     sample_weight : Dask array or series of shape (N,), optional
-    name : str
-        What the caller's argument X is called, for errors.
+    names : (str, str)
+        What the caller's arguments X and y are called, for errors.
     """
-    parts, lengths = _partitions(X, name)
-    return Blocks(
-        parts,
-        _like(y, "y", len(parts), lengths),
-        _like(sample_weight, "sample_weight", len(parts), lengths),
-        lengths,
-    )
+    parts, lengths = _partitions(X, names[0])
+    y_parts = _like(y, (names[0], names[1]), len(parts), lengths)
+    weights = _like(sample_weight, (names[0], "sample_weight"), len(parts), lengths)
+    return Blocks(parts, y_parts, weights, lengths, names)
 
 
 def _partitions(values: Any, name: str) -> tuple[list[Any], tuple[float, ...]]:
@@ -103,41 +113,44 @@ def _partitions(values: Any, name: str) -> tuple[list[Any], tuple[float, ...]]:
     return values.to_delayed().ravel().tolist(), tuple(values.chunks[0])
 
 
-def _like(values: Any, name: str, n_parts: int, lengths: tuple[float, ...]) -> list[Any]:
+def _like(
+    values: Any, names: tuple[str, str], n_parts: int, lengths: tuple[float, ...]
+) -> list[Any]:
     """Return the partitions of y or of the weights, one for each partition of X."""
+    like, name = names
     if values is None:
         return [None] * n_parts
     known = not any(map(math.isnan, lengths))
     if isinstance(values, Evidence):
         if not known:
             raise ValueError(
-                f"{name} must be a list of evidence, one for each partition of X, if the lengths "
-                "of the partitions are not known; got one Evidence. Split it, or call "
-                "X.compute_chunk_sizes()"
+                f"{name} must be a list of evidence, one for each partition of {like}, if the "
+                "lengths of the partitions are not known; got one Evidence. Split it, or call "
+                f"{like}.compute_chunk_sizes()"
             )
         ends = np.cumsum(lengths).astype(int).tolist()
-        checks.same_length("X", ends[-1], name, len(values))
+        checks.same_length(like, ends[-1], name, len(values))
         return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     if isinstance(values, (list, tuple)):
         parts = list(values)
     else:
         if known and getattr(values, "chunks", ((math.nan,),))[0] != lengths:
-            values = _rechunked(values, name, lengths)
+            values = _rechunked(values, names, lengths)
         parts, _ = _partitions(values, name)
     if len(parts) != n_parts:
         raise ValueError(
-            f"{name} must have the partitions of X, of which there are {n_parts}; got "
+            f"{name} must have the partitions of {like}, of which there are {n_parts}; got "
             f"{len(parts)}. Derive both from the same collection, or repartition one of them"
         )
     return parts
 
 
-def _rechunked(values: Any, name: str, lengths: tuple[float, ...]) -> Any:
+def _rechunked(values: Any, names: tuple[str, str], lengths: tuple[float, ...]) -> Any:
     """Return an array with the chunks of X, if its own lengths are known."""
     chunks = getattr(values, "chunks", None)
     if chunks is None or any(map(math.isnan, chunks[0])):
         return values
-    checks.same_length("X", int(sum(lengths)), name, int(sum(chunks[0])))
+    checks.same_length(names[0], int(sum(lengths)), names[1], int(sum(chunks[0])))
     return values.rechunk({0: lengths})
 
 

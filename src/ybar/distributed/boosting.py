@@ -77,13 +77,13 @@ class DaskCPEBoostingClassifierCV(DaskClassifier):
     --------
     >>> import dask.array as da
     >>> from distributed import Client
-    >>> from ybar import datasets, distributed, labels
+    >>> from ybar import datasets, distributed, labels, transition
     >>> d = datasets.load("digits")
     >>> X = da.from_array(d.X_train, chunks=(400, -1))
-    >>> y_comp = da.from_array(labels.draw(d.y_train, random_state=0), chunks=400)
+    >>> y_comp = labels.draw(d.y_train, transition.uniform(10), random_state=0)
     >>> clf = distributed.DaskCPEBoostingClassifierCV([0.1], [10, 20], random_state=0)
     >>> with Client(processes=False, dashboard_address=None, n_workers=1) as client:
-    ...     clf = clf.fit(X, y_comp)
+    ...     clf = clf.fit(X, da.from_array(y_comp, chunks=400))
     >>> bool((clf.to_local().predict(d.X_test) == d.y_test).mean() > 0.3)
     True
     """
@@ -160,7 +160,7 @@ class DaskCPEBoostingClassifierCV(DaskClassifier):
         local.decoder_ = "l1" if facts.words.observed.by_label else "max"
         local.n_features_in_ = len(facts.edges)
         if facts.named:
-            local.feature_names_in_ = np.array(facts.names, dtype=object)
+            local.feature_names_in_ = np.array(facts.named, dtype=object)
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(_fitted(local))
         return self

@@ -62,12 +62,12 @@ class DaskCPEClassifier(DaskClassifier):
     --------
     >>> import dask.array as da
     >>> from distributed import Client
-    >>> from ybar import datasets, distributed, labels
+    >>> from ybar import datasets, distributed, labels, transition
     >>> d = datasets.load("digits")
     >>> X = da.from_array(d.X_train, chunks=(400, -1))
-    >>> y_comp = da.from_array(labels.draw(d.y_train, random_state=0), chunks=400)
+    >>> y_comp = labels.draw(d.y_train, transition.uniform(10), random_state=0)
     >>> with Client(processes=False, dashboard_address=None, n_workers=1) as client:
-    ...     clf = distributed.DaskCPEClassifier().fit(X, y_comp)
+    ...     clf = distributed.DaskCPEClassifier().fit(X, da.from_array(y_comp, chunks=400))
     >>> clf.predict(X)  # lazy
     dask.array<concatenate, shape=(1347,), dtype=int64, chunksize=(400,), chunktype=numpy.ndarray>
     """
@@ -172,7 +172,7 @@ class DaskCPEClassifier(DaskClassifier):
         if _local(self.estimator_, self._shared()) is not None:
             model = delayed(self.to_local(), pure=False, traverse=False)
             return replace(blocks, X=blocks.map(_local_outputs, model))
-        outputs = blocks_of(self.estimator_.predict_proba(X), name="predict_proba(X)")
+        outputs = blocks_of(self.estimator_.predict_proba(X), names=("predict_proba(X)", "y"))
         parts = outputs.map(_outputs, self.seen_classes_, len(self.classes_))
         return replace(blocks, X=parts)
 

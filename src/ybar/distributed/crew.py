@@ -10,7 +10,7 @@ from . import training
 from .blocks import Blocks
 from .sums import FAN_IN, Sums
 from .training import Goal, Network, Scheme
-from .workers import attempts, gathered, host_of, run_together, waited
+from .workers import attempts, gathered, host_of, one_per_process, run_together, waited
 
 
 class Crew:
@@ -87,7 +87,7 @@ class Crew:
 
         A partition stays where it is, unless that worker has more than its share.
         """
-        workers = sorted(self._client.ncores())
+        workers = one_per_process(self._client)
         holders = self._client.who_has(self._parts)
         fair = sum(self._lengths) / len(workers)
         shares: dict[str, list[int]] = defaultdict(list)

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..decode import inverse
@@ -16,6 +17,7 @@ from ..transition import check
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
 from .blocks import as_weights, blocks_of, compute
+from .observing import is_without_labels, without_labels
 from .sums import Sums, reduced
 
 
@@ -56,7 +58,7 @@ def scel(
     0.6931
     """
     zero_as = checks.number(zero_as, "zero_as", "a probability, from 0 to 1", 0, 1)
-    parts = blocks_of(q, y_comp, sample_weight, name="q").map(_scel_of_block)
+    parts = blocks_of(q, y_comp, sample_weight, names=("q", "y_comp")).map(_scel_of_block)
     sums = computed(parts, "y_comp")
     return _result(sums, zero_as, sample_weight is not None, return_std_error)
 
@@ -98,7 +100,9 @@ def ure_zero_one(
     """
     matrix = check(T)
     inverse(matrix, stacklevel=3)  # warns of a singular T, once and here
-    parts = blocks_of(y_pred, y_comp, sample_weight, name="y_pred").map(_ure_of_block, matrix)
+    parts = blocks_of(y_pred, y_comp, sample_weight, names=("y_pred", "y_comp")).map(
+        _ure_of_block, matrix
+    )
     sums = computed(parts, "y_comp")
     return _result(sums, 0.0, sample_weight is not None, return_std_error)
 
@@ -135,6 +139,8 @@ def _ure_of_block(y_pred: AnyArray, y: Any, weights: Any, T: FloatArray) -> Sums
 
 
 def _observed(y: Any, weights: Any, n_classes: int) -> Observed:
+    if is_without_labels(y):
+        return without_labels(y, np.arange(n_classes))
     return replace(observe_codes(y, n_classes), weights=as_weights(weights, len(y)))
 
 

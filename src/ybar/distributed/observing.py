@@ -13,7 +13,7 @@ from ..labels import Evidence
 from ..labels.observed import Observed, observe
 from ..labels.patterns import Patterns
 from ..utils import checks
-from ..utils.encoding import encode
+from ..utils.encoding import check_classes, encode
 from ..utils.typing import AnyArray, FloatArray, IntArray
 
 
@@ -30,8 +30,29 @@ def names_in(_: Any, y: Any, __: Any) -> Names:
         return Names(y.classes, True)
     if not len(y):
         return Names(None, False)
+    if is_without_labels(y):
+        columns = checks.frame_names(y, "columns")
+        return Names(np.arange(y.shape[1]) if columns is None else check_classes(columns), True)
     codes, names = encode(y)
     return Names(names, codes.ndim == 2)
+
+
+def is_without_labels(y: Any) -> bool:
+    """Return whether a partition is a boolean matrix of rows without a label."""
+    if isinstance(y, Evidence) or getattr(y, "ndim", 1) != 2:
+        return False
+    mask = np.asarray(y)
+    return mask.dtype == bool and not mask.any()
+
+
+def without_labels(y: Any, classes: AnyArray) -> Observed:
+    """Return the observations of rows without a label."""
+    if y.shape[1] != len(classes):
+        raise ValueError(
+            f"y must have a column for each of the {len(classes)} classes; got shape {y.shape}"
+        )
+    nothing = Patterns.of_counts(np.zeros((1, len(classes))))
+    return Observed(classes, np.zeros(len(y), np.intp), nothing, by_label=True)
 
 
 def classes_of(parts: Sequence[Names]) -> AnyArray:
@@ -73,7 +94,7 @@ def found_in(y: Any, weights: FloatArray | None, classes: AnyArray) -> Found | N
     """Return the distinct observations of a partition; None if it has no rows."""
     if not len(y):
         return None
-    observed = _observed(y, classes)
+    observed = observed_in(y, classes)
     used, code = np.unique(observed.code, return_inverse=True)
     return Found(
         Patterns(observed.patterns.log_rest[used], observed.patterns.counts[used]),
@@ -84,7 +105,10 @@ def found_in(y: Any, weights: FloatArray | None, classes: AnyArray) -> Found | N
     )
 
 
-def _observed(y: Any, classes: ArrayLike) -> Observed:
+def observed_in(y: Any, classes: ArrayLike) -> Observed:
+    """Return the observations of a partition with rows."""
+    if is_without_labels(y):
+        return without_labels(y, np.asarray(classes))
     observed = observe(y, classes)
     if not np.array_equal(observed.classes, np.asarray(classes)):
         raise ValueError(
@@ -127,7 +151,7 @@ class Vocabulary:
         """Return the index in `table` of the observation of each row of a partition."""
         if not len(y):
             return np.zeros(0, np.intp)
-        observed = _observed(y, self.observed.classes)
+        observed = observed_in(y, self.observed.classes)
         keys = _keys(observed.patterns, observed.transition, self.fixed)
         index = {key.tobytes(): i for i, key in enumerate(self.keys)}
         used, code = np.unique(observed.code, return_inverse=True)

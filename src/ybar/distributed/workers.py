@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import importlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,14 @@ def check_workers(client: Any) -> None:
 def ybar_version() -> str:
     """Return the version of ybar in this process."""
     return str(importlib.import_module(__name__.partition(".")[0]).__version__)
+
+
+def one_per_process(client: Any) -> list[str]:
+    """Return a worker of each process; LightGBM has one network per process."""
+    with _answering():
+        processes = client.run(os.getpid)
+    first = {(host_of(worker), process): worker for worker, process in sorted(processes.items())}
+    return sorted(first.values())
 
 
 def host_of(address: str) -> str:
@@ -209,8 +218,13 @@ def _answering() -> Iterator[None]:
 def watched(client: Any, work: Callable[[], Result]) -> Result:
     """Return what some work of another library returns, which would wait for lost workers."""
     before = set(client.ncores())
+
+    def with_client() -> Result:
+        with client.as_current():
+            return work()
+
     executor = ThreadPoolExecutor(1)
-    future = executor.submit(work)
+    future = executor.submit(with_client)
     executor.shutdown(wait=False)
     while not future.done():
         concurrent.futures.wait([future], timeout=_SECONDS_BETWEEN_LOOKS)

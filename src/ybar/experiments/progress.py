@@ -10,7 +10,7 @@ from ..utils.extras import require
 from ..utils.text import plain
 from .plan.jobs import Job, hashes
 from .runs.cost import Cost
-from .runs.outcome import Outcome
+from .runs.entry import Entry
 from .runs.sweep import Report
 
 _LONGEST_NOTE = 300
@@ -28,21 +28,14 @@ class WorkDone:
         }
         self.total = sum(self.of_run.values())
         self.done: set[str] = set()
-        self.running: dict[tuple[str, ...], float] = {}
+        self.shares: dict[str, float] = {}
 
     def update(self, job: Job, share: float, ended: bool) -> float:
         """Return the work done so far, after a job ended or reported its progress."""
-        names = tuple(hashes(job))
-        if ended:
-            self.done |= set(names)
-            self.running.pop(names, None)
-        else:
-            self.running[names] = share
-        done = sum(self.of_run.get(name, 0.0) for name in self.done)
-        return done + sum(
-            share * sum(self.of_run.get(name, 0.0) for name in names if name not in self.done)
-            for names, share in self.running.items()
-        )
+        names = hashes(job)
+        self.shares |= dict.fromkeys(names, 1.0 if ended else share)
+        self.done |= set(names) if ended else set()
+        return sum(share * self.of_run.get(name, 0.0) for name, share in self.shares.items())
 
 
 @contextlib.contextmanager
@@ -62,16 +55,16 @@ def shown(work: WorkDone, console: Any) -> Iterator[Report]:
     with bar:
         task = bar.add_task(f"0 of {n_runs} runs", total=work.total)
 
-        def report(job: Job, share: float, outcomes: list[Outcome] | None) -> None:
+        def report(job: Job, share: float, entries: list[Entry] | None) -> None:
             nonlocal n_failed
-            for outcome in outcomes or []:
-                if outcome.cause is not None:
+            for entry in entries or []:
+                if entry.cause is not None:
                     n_failed += 1
-                    name = f"{job.dataset.name} {job.setting.name} {outcome.training.method}"
-                    note = plain(f"failed: {name}: {outcome.cause}")
+                    name = f"{job.dataset.name} {job.setting.name} {entry.config['method']}"
+                    note = plain(f"failed: {name}: {entry.cause}")
                     console.print(note[:_LONGEST_NOTE], markup=False, highlight=False)
             failed = f", {n_failed} failed" if n_failed else ""
-            completed = work.update(job, share, outcomes is not None)
+            completed = work.update(job, share, entries is not None)
             done = f"{len(work.done)} of {n_runs} runs{failed}"
             bar.update(task, completed=completed, description=done)
 

@@ -18,6 +18,7 @@ from .samples import Samples
 
 if TYPE_CHECKING:
     from .transition_errors import HeldOutErrors
+    from .transition_layer import Judgement
 
 # Below this, q may have lost digits to underflow and is computed again in log space.
 _TINY = 1e-200
@@ -107,20 +108,17 @@ def held_out(
     labels: Samples,
     positions: IntArray,
     inverse: FloatArray,
-    halves: Sequence[tuple[IntArray, FloatArray]] = (),
-    errors: HeldOutErrors | None = None,
-    *,
-    estimated: bool = False,
+    judgement: Judgement | None = None,
 ) -> dict[str, float]:
     """Return SCEL and URE of held-out labels, each with its standard error.
 
-    `positions` are the rows of `outputs` that the labels belong to. Patterns have no URE. If the
-    network's T was estimated on these labels, `halves` are parts of the labels, each with a T that
-    was estimated on the other part, and `errors` describes the uncertainty of T, by row of
-    `outputs`. If T was `estimated` and its errors are unknown, URE has no standard error.
+    `positions` are the rows of `outputs` that the labels belong to. Patterns have no URE. If T was
+    estimated on the same labels, `judgement` says how, with errors by row of `outputs`; if the
+    errors are unknown, URE has no standard error.
     """
     _, k, weight, patterns = labels
     values: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
+    halves = () if judgement is None else judgement.halves
     losses = {"scel": _scel_losses(outputs, labels, positions, halves)}
     if patterns is None:
         predicted = outputs.classes(outputs.reading.decoder)[positions]
@@ -132,8 +130,9 @@ def held_out(
     for name, of_labels in losses.items():
         mean, error = mean_and_error(of_labels, positions, len(outputs.logits), row_weight)
         values |= {name: mean, f"{name}_std_error": error}
-    if estimated and patterns is None:
+    if patterns is None and judgement is not None and judgement.estimate is not None:
         values["ure_std_error"] = math.nan
+        errors = judgement.errors
         if errors is not None and errors.profile.identified:
             interval = _ure_interval(predicted, k, positions, row_weight, errors)
             values["ure_std_error"] = float(std_error_of(values["ure"], interval))

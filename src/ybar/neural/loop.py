@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -68,10 +68,11 @@ class Stack:
         self.model, self.runs = model, list(runs)
         self.transition = TransitionLayer(runs, log_T, model.device)
         self.objective = Objective(runs, self.transition)
-        self.optimisers = [
-            Adam(model.parameters(first, last), runs[first].learning_rate, recipe.weight_decay)
-            for first, last in _neighbours([run.learning_rate for run in runs])
-        ]
+        self.optimisers = []
+        for rate, group in itertools.groupby(range(len(runs)), lambda i: runs[i].learning_rate):
+            members = list(group)
+            weights = model.parameters(members[0], members[-1] + 1)
+            self.optimisers.append(Adam(weights, rate, recipe.weight_decay))
         for run, parameters in zip(runs, self.transition.parameters, strict=True):
             if parameters is not None:
                 rate = run.learning_rate * PARAMETRISATIONS[str(run.method.learns)].relative_rate
@@ -126,15 +127,6 @@ class Stack:
             tensor.copy_(torch.from_numpy(array))
 
 
-def _neighbours(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Yield (first, last + 1) of each run of equal adjacent values."""
-    first = 0
-    for _, group in itertools.groupby(values):
-        last = first + len(list(group))
-        yield first, last
-        first = last
-
-
 def train(
     stack: Stack,
     rows: Rows,
@@ -159,22 +151,18 @@ def train(
         started = time.perf_counter()
         total = np.zeros(model.n_runs)
         objective.pop_losses()
-        order = generator.permutation(n)
-        at = torch.from_numpy(order).to(device)
-        rows_now, y_now = samples.rows[order], y_comp[at]
-        weight_now = None if weight is None else weight[at]
+        n_seen = 0
         with model.randomness():
-            parts = batches(n, recipe.batch_size)
-            fetched = zip(parts, rows.batches(rows_now, parts), strict=True)
-            for batch, (part, x) in enumerate(fetched, start=1):
+            fetched = _batches_of_epoch(rows, samples, y_comp, weight, recipe, generator)
+            for batch, (x, y_now, weight_now) in enumerate(fetched, start=1):
                 if stop.is_set():
                     return
                 logits = model.forward(x, train=True)
-                weight_batch = None if weight_now is None else weight_now[part]
-                gradient = objective(logits, y_now[part], weight_batch)
+                gradient = objective(logits, y_now, weight_now)
                 model.backward(gradient, 1 / len(x))
                 stack.step()
-                if batch % _BATCHES_PER_SUM == 0 or part.stop >= n:
+                n_seen += len(x)
+                if batch % _BATCHES_PER_SUM == 0 or n_seen >= n:
                     sums = objective.pop_losses()
                     total += sums.sum(axis=0) / n
                     _note_failures(failed, sums, batch)
@@ -184,6 +172,23 @@ def train(
             yield Epoch(epoch, total, time.perf_counter() - started, batch, dict(failed))
         if len(failed) == model.n_runs:
             return
+
+
+def _batches_of_epoch(
+    rows: Rows,
+    samples: Samples,
+    y_comp: Tensor,
+    weight: Tensor | None,
+    recipe: Recipe,
+    generator: np.random.Generator,
+) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """Yield rows, labels and weights in batches, in the random order of the source of the rows."""
+    for order in rows.orders(len(samples.rows), generator):
+        at = torch.from_numpy(order).to(y_comp.device)
+        y_now, weight_now = y_comp[at].long(), None if weight is None else weight[at]
+        parts = batches(len(order), recipe.batch_size)
+        for part, x in zip(parts, rows.batches(samples.rows[order], parts), strict=True):
+            yield x, y_now[part], None if weight_now is None else weight_now[part]
 
 
 def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None:

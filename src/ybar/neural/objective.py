@@ -39,23 +39,10 @@ class Part:
     """Runs that are evaluated together: those of one method, or all whose loss is a likelihood."""
 
     runs: list[int]
-    place: slice | Tensor | None
-    """Their positions among all runs; None for all."""
+    index: Tensor | None
+    """Their positions among all runs; None if they are all runs."""
     pending: list[Tensor] = field(default_factory=list, init=False)
     """The sums of losses of the batches since the last `Objective.pop_losses`."""
-
-    def select(self, values: Tensor) -> Tensor:
-        """Return the entries of these runs."""
-        if isinstance(self.place, Tensor):
-            return values.index_select(0, self.place)
-        return values if self.place is None else values[self.place]
-
-    def write(self, values: Tensor, into: Tensor) -> None:
-        """Write the entries of these runs."""
-        if isinstance(self.place, Tensor):
-            into.index_copy_(0, self.place, values)
-        else:
-            into[self.place or slice(None)] = values
 
 
 @dataclass
@@ -64,7 +51,7 @@ class LikelihoodPart(Part):
 
     fixed: Tensor
     """log M of the runs that learn nothing of it, (matrices, K, K)."""
-    learners: list[tuple[Learner, slice | list[int]]]
+    learners: list[tuple[Learner, Tensor]]
     """The learners of T of the other runs, and their positions in this part."""
     which: Tensor | None
     """The matrix of each run, learned ones last; None if run i has matrix i or all have one."""
@@ -87,17 +74,11 @@ class MethodPart(Part):
 class Objective:
     """Each run's loss by its method, and the gradients at the logits and at the learned T.
 
-    Attributes
-    ----------
-    shares : Tensor or None
-        Share of each complementary label among all training labels; None uses the batch's.
-        Methods of a whole batch need it: the shares of a batch are so noisy that they would
-        dominate the loss.
-    patterns : tuple or None
-        Log rest and counts of `Patterns`, and the likelihoods under the T that was passed, (K, M),
-        if labels are patterns. Set by `observe`.
-    ruled_out : Tensor
-        The classes that a label, or the labels of a pattern, rule out: (K or M, K).
+    `observe` sets `shares`, the share of each complementary label among all training labels:
+    methods of a whole batch need it, because the noise of the shares of a batch would dominate
+    their loss. If labels are patterns, it sets `patterns` instead: the log rest and counts of
+    `Patterns`, and the likelihoods under the T that was passed, (K, M). `ruled_out` are the classes
+    that each label or pattern rules out, (K or M, K).
     """
 
     def __init__(self, runs: Sequence[Run], transition: TransitionLayer) -> None:
@@ -129,7 +110,7 @@ class Objective:
                 shares = torch.tensor(assumed.mean(axis=0).tolist(), device=log_T.device)
         return MethodPart(
             members,
-            _place(members, self.n_runs, self.log_T.device),
+            self._index(members),
             method,
             self.transition.learner_of(members),
             log_T,
@@ -148,16 +129,22 @@ class Objective:
         trivial = len(order) == 1 or which == list(range(len(order)))
         device = self.log_T.device
         matrices = [likelihood(self.log_T) for likelihood in fixed]
+        places = [
+            torch.tensor([members.index(i) for i in learner.runs], device=device)
+            for learner in learners
+        ]
         return LikelihoodPart(
             members,
-            _place(members, self.n_runs, device),
+            self._index(members),
             torch.stack(matrices) if matrices else self.log_T.new_empty(0, *self.log_T.shape),
-            [
-                (learner, _as_slice([members.index(run) for run in learner.runs]))
-                for learner in learners
-            ],
+            list(zip(learners, places, strict=True)),
             None if trivial else torch.tensor(which, device=device),
         )
+
+    def _index(self, members: list[int]) -> Tensor | None:
+        if len(members) == self.n_runs:
+            return None
+        return torch.tensor(members, device=self.log_T.device)
 
     def observe(self, y_comp: Tensor, weight: Tensor | None, patterns: Patterns | None) -> None:
         """Set the values that the losses need from all training labels."""
@@ -184,16 +171,18 @@ class Objective:
         if len(self.parts) > 1:
             gradient = torch.empty_like(classes_first)  # in the order that logits have in memory
         for part in self.parts:
-            of_part = part.select(classes_first)
+            of_part = classes_first
+            if part.index is not None:
+                of_part = classes_first.index_select(0, part.index)
             if isinstance(part, LikelihoodPart):
                 total, at_logits = self._likelihoods(part, of_part, y_comp, weight)
             else:
                 total, at_logits = self._method(part, of_part, y_comp, weight)
             part.pending.append(total)
-            if len(self.parts) > 1:
-                part.write(at_logits, gradient)
-            else:
+            if part.index is None:
                 gradient = at_logits
+            else:
+                gradient.index_copy_(0, part.index, at_logits)
         return gradient.transpose(-1, -2)
 
     def _likelihoods(
@@ -207,7 +196,8 @@ class Objective:
             if weight is not None:
                 counts *= weight.unsqueeze(-1)
             for learner, place in learning:
-                at_T = learner.how.gradient(learner.parameters, self.log_T, r[place] @ counts)
+                at_matrix = r.index_select(0, place) @ counts
+                at_T = learner.how.gradient(learner.parameters, self.log_T, at_matrix)
                 learner.set_gradient(at_T, len(y_comp), self.n_labels)
         return _weighted_sum(loss, gradient, weight)
 
@@ -305,16 +295,3 @@ def _weighted_sum(loss: Tensor, gradient: Tensor, weight: Tensor | None) -> tupl
     if weight is not None:
         loss, gradient = loss * weight, gradient * weight
     return loss.sum(-1), gradient
-
-
-def _place(members: list[int], n_runs: int, device: torch.device) -> slice | Tensor | None:
-    """Return the positions of members among all runs, as an index."""
-    place = None if len(members) == n_runs else _as_slice(members)
-    return torch.tensor(place, device=device) if isinstance(place, list) else place
-
-
-def _as_slice(members: list[int]) -> slice | list[int]:
-    """Return evenly spaced indices as a slice, which reads a view where a list reads a copy."""
-    step = members[1] - members[0] if len(members) > 1 else 1
-    even = slice(members[0], members[-1] + 1, step)
-    return even if members == list(range(members[-1] + 1))[even] else members

@@ -7,6 +7,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from . import evaluate
-from .data import Rows
+from .data import Rows, rows_of
 from .loop import Epoch, Recipe, Stack, batches, computing, train
 from .networks import Dense, Module
 from .objective import Run
@@ -128,48 +129,35 @@ def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
     return [sorted(part.tolist(), key=lambda i: runs[i].learning_rate) for part in parts]
 
 
+@dataclass
 class StackTraining:
-    """Trains a stack and records every epoch of its runs.
+    """Trains a stack and records every epoch of its runs."""
 
-    Parameters
-    ----------
-    stack : Stack
-    records : sequence of Record
-        One per run of the stack.
-    data : Data
-    recipe : Recipe
-    selection : Selection
-    inverse : ndarray of shape (K, K)
-        T⁻¹, with which URE is computed.
-    report : callable
-        Called with each record after each epoch; if it returns True, the run stops.
-    """
+    stack: Stack
+    records: list[Record]
+    """One per run of the stack."""
+    data: Data
+    recipe: Recipe
+    selection: Selection
+    inverse: FloatArray
+    """T⁻¹, with which URE is computed."""
+    report: Callable[[Record], Any]
+    """Called with each record after each epoch; if it returns True, the run stops."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        records: Sequence[Record],
-        data: Data,
-        recipe: Recipe,
-        selection: Selection,
-        inverse: FloatArray,
-        report: Callable[[Record], Any],
-    ) -> None:
-        self.stack, self.records, self.data = stack, list(records), data
-        self.recipe, self.selection, self.inverse, self.report = recipe, selection, inverse, report
-        device = stack.model.device
-        self.rows = Rows(data.X, device)
+    def __post_init__(self) -> None:
+        data, device = self.data, self.stack.model.device
+        self.rows = rows_of(data.X, device)
         self.watched = [(Rows(X, device), measure) for X, measure in data.watched]
         self.updates: HeldOutUpdates | None = None
         if data.validation is not None:
             self.held_out, self.positions = np.unique(data.validation.rows, return_inverse=True)
-            n_batches = len(batches(len(data.training.rows), recipe.batch_size))
+            n_batches = len(batches(len(data.training.rows), self.recipe.batch_size))
             self.updates = HeldOutUpdates(
-                stack.runs,
+                self.stack.runs,
                 data.T,
                 data.jointly or data.validation,
                 data.validation.rows,
-                recipe.max_epochs * n_batches,
+                self.recipe.max_epochs * n_batches,
             )
 
     def fix_first_transitions(self) -> None:
@@ -182,67 +170,53 @@ class StackTraining:
         training = train(self.stack, self.rows, self.data.training, self.recipe, generator, stop)
         with contextlib.closing(training):
             for epoch in training:
-                values, judgements = self._evaluate(epoch)
-                for run, judgement in judgements.items():
-                    record = self.records[run]
-                    record.update(values[run], self.stack, run, self.selection, judgement)
-                    record.done |= bool(self.report(record))
+                self._record(epoch)
                 if all(record.done for record in self.records):
                     return
                 yield
 
-    def _evaluate(self, epoch: Epoch) -> tuple[dict[int, dict[str, float]], dict[int, Judgement]]:
-        """Return the values to record of each active run, and the T that evaluated its labels."""
-        logits = None
+    def _record(self, epoch: Epoch) -> None:
+        """Evaluate the active runs, and record the epoch."""
+        model, held_out = self.stack.model, None
         if self.data.validation is not None:
-            logits = logits_of(self.stack.model, self.rows, self.held_out)
-        self._end_failed(epoch, logits)
-        alive = [run for run, record in enumerate(self.records) if not record.done]
-        judgements = {run: Judgement() for run in alive}
-        if self.updates is not None and logits is not None:
-            for run in alive:
-                step = epoch.epoch * epoch.batches
-                judgements[run], learned = self.updates.judge(run, logits[run], step)
-                if learned is not None:
-                    self.stack.fix_transition(run, learned)
-        T = {run: self.stack.transition.matrix(run) for run in alive}
-        values = {
-            run: {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
-            for run in alive
-        }
-        if logits is not None:
-            for run in alive:
-                values[run] |= self._on_held_out(run, logits[run], T[run], judgements[run])
-        for rows, measure in self.watched:
-            logits = logits_of(self.stack.model, rows, np.arange(len(rows)))
-            for run in alive:
-                record = self.records[run]
-                values[run] |= measure(
-                    evaluate.Outputs(logits[run], record.reading, T[run]), record
-                )
-        for run in alive:
-            values[run]["seconds"] = epoch.seconds
-        return values, judgements
+            held_out = logits_of(model, self.rows, self.held_out)
+        self._end_failed(epoch, held_out)
+        watched = [
+            (logits_of(model, rows, np.arange(len(rows))), measure)
+            for rows, measure in self.watched
+        ]
+        for run, record in enumerate(self.records):
+            if record.done:
+                continue
+            values = {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
+            judgement = Judgement()
+            if held_out is not None:
+                judgement, measured = self._on_held_out(run, held_out[run], epoch)
+                values |= measured
+            T = self.stack.transition.matrix(run)
+            for logits, measure in watched:
+                values |= measure(evaluate.Outputs(logits[run], record.reading, T), record)
+            values["seconds"] = epoch.seconds
+            record.update(values, self.stack, run, self.selection, judgement)
+            record.done |= bool(self.report(record))
 
     def _on_held_out(
-        self, run: int, logits: AnyArray, T: FloatArray, judgement: Judgement
-    ) -> dict[str, float]:
-        assert self.data.validation is not None  # noqa: S101
-        record = self.records[run]
+        self, run: int, logits: AnyArray, epoch: Epoch
+    ) -> tuple[Judgement, dict[str, float]]:
+        """Estimate T if the run does so on held-out labels, and evaluate the run on them."""
+        assert self.data.validation is not None and self.updates is not None  # noqa: S101, PT018
+        judgement = self.updates.judge(run, logits, epoch.epoch * epoch.batches)
+        if judgement.parameters is not None:
+            self.stack.fix_transition(run, judgement.parameters)
+        record, T = self.records[run], self.stack.transition.matrix(run)
         outputs = evaluate.Outputs(logits, record.reading, T)
-        inverse = self.inverse if judgement.estimate is None else pseudo_inverse(T)
-        values = evaluate.held_out(
-            outputs,
-            self.data.validation,
-            self.positions,
-            inverse,
-            judgement.halves,
-            judgement.errors,
-            estimated=judgement.estimate is not None,
-        )
-        return (
-            values if self.data.held_out is None else values | self.data.held_out(outputs, record)
-        )
+        labels, inverse = self.data.validation, self.inverse
+        if judgement.estimate is not None:
+            inverse = pseudo_inverse(T)
+        values = evaluate.held_out(outputs, labels, self.positions, inverse, judgement)
+        if self.data.held_out is not None:
+            values |= self.data.held_out(outputs, record)
+        return judgement, values
 
     def _end_failed(self, epoch: Epoch, logits: AnyArray | None) -> None:
         """End runs whose loss, weights or held-out logits are not finite."""
@@ -279,7 +253,6 @@ def train_in_turns(
     They share `n_jobs` threads, and each epoch is computed on `n_threads` threads.
     """
     waiting = collections.deque(trainings)
-    failures: list[BaseException] = []
 
     def work() -> None:
         with computing(n_threads):
@@ -292,32 +265,23 @@ def train_in_turns(
                     next(training)
                 except StopIteration:
                     continue
-                except BaseException as failure:
-                    failures.append(failure)
+                except BaseException:
                     stop.set()
-                    return
+                    raise
                 waiting.append(training)
 
     n_workers = min(n_jobs, len(trainings))
     if n_workers == n_threads == 1:
         work()
-    else:  # threads of torch flush subnormal numbers only if they are started by one that does
-        _on_threads(work, n_workers, stop)
-    if failures:
-        raise failures[0]
-
-
-def _on_threads(work: Callable[[], None], n_threads: int, stop: threading.Event) -> None:
-    threads = [threading.Thread(target=work) for _ in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    try:
-        # In short waits: a signal may wake another thread, and this one must see Ctrl-C.
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(_SECONDS_BETWEEN_LOOKS)
-    except BaseException:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        raise
+        return
+    # Threads of torch flush subnormal numbers only if they are started by a thread that does.
+    with ThreadPoolExecutor(n_workers) as pool:
+        futures = [pool.submit(work) for _ in range(n_workers)]
+        try:  # in short waits: a signal may wake another thread, and this one must see Ctrl-C
+            while wait(futures, _SECONDS_BETWEEN_LOOKS).not_done:
+                pass
+        except BaseException:
+            stop.set()
+            raise
+    for future in futures:
+        future.result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,10 @@ class Samples(NamedTuple):
     y_comp: IntArray
     weight: AnyArray | None = None
     patterns: Patterns | None = None
+
+
+Parts: TypeAlias = tuple[Samples, Samples | None, Samples | None]
+"""Training samples, validation samples, and those that T is estimated on if they are others."""
 
 
 def collect(observed: Observed, rows: IntArray, method: Method | None = None) -> Samples:

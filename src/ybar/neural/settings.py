@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import decode
 from ..utils import checks
 from ..utils.extras import require
 from . import methods
@@ -29,6 +30,8 @@ def check(classifier: Any) -> None:
                 f"{name} must be {allowed[0]!r} or {allowed[1]!r}; got "
                 f"{checks.shown(getattr(classifier, name))}"
             )
+    if classifier.decoder is not None:
+        decode.check_method(classifier.decoder, name="decoder")
     if classifier.network is not None and not callable(classifier.network):
         raise ValueError(
             "network must be a callable that builds a torch.nn.Module with an output for each "

@@ -13,7 +13,6 @@ import numpy as np
 from .. import metrics, transition
 from ..utils.distances import pairwise
 from ..utils.errors import FailureError, InputError, UnexplainedFailureError
-from ..utils.typing import IntArray
 from . import accuracy, answers, candidates, scoring, verdict
 from .candidates import CandidateResult
 from .labels import ComplementaryLabels
@@ -98,7 +97,9 @@ class Selection:
             "scel_of_the_best_constant_guess": self.constant_scel,
             "informative": self.informative,
             "informative_p_value": self.p_value,
-            "predicted_shares": _shares(np.asarray(best.predicted), len(table.y_comp.classes)),
+            "predicted_shares": (
+                np.bincount(np.asarray(best.predicted), minlength=len(table.T)) / self.n_held_out
+            ).tolist(),
             "shares_implied_by_the_labels": scoring.class_shares(table.y_comp, table.T),
         }
 
@@ -115,11 +116,6 @@ def _summary(result: CandidateResult, accuracies: dict[str, dict[str, Any]]) -> 
         "seconds": round(result.seconds, 2),
         "failed": result.failed,
     }
-
-
-def _shares(indices: IntArray, n_classes: int) -> list[float]:
-    shares: list[float] = (np.bincount(indices, minlength=n_classes) / len(indices)).tolist()
-    return shares
 
 
 def comparison(summary: dict[str, Any]) -> list[list[str]]:
@@ -296,7 +292,7 @@ def explain_rows(summary: dict[str, Any]) -> str:
     n_rows, n_training = summary["rows"], summary["rows_of_the_compared_models"]
     scored = f"Each model was fitted to {n_training} of the {n_rows} rows and scored on the other "
     scored += f"{n_rows - n_training}."
-    if summary.get("rows_of_the_saved_model", n_rows) == n_rows:
+    if summary["rows_of_the_saved_model"] == n_rows:
         return f"{scored} The saved model is fitted to all {n_rows} rows."
     return (
         f"{scored} The saved model is the one that was scored, because --time-limit left no time "

@@ -36,10 +36,6 @@ def biased(
     random_state : int, Generator, RandomState or None
         Each row has its own order.
 
-    Returns
-    -------
-    ndarray of shape (K, K)
-
     Examples
     --------
     >>> from ybar import transition
@@ -115,10 +111,6 @@ def from_menus(menus: ArrayLike) -> FloatArray:
     menus : array-like of shape (K, K)
         ``menus[a, b]`` is how often the menu (a, b) is shown: counts, shares or any weights. The
         diagonal is 0.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------

@@ -38,10 +38,6 @@ def from_counts(
         Whether wrong labels are possible, so that the cells of the diagonal are smoothed too. By
         default only if the diagonal has a count: if all of it is 0, labels are never wrong.
 
-    Returns
-    -------
-    ndarray of shape (K, K)
-
     Examples
     --------
     >>> from ybar import transition
@@ -95,10 +91,6 @@ def estimate(
         Pseudo-counts for each cell, those of the diagonal included: labels that were never wrong in
         a few rows may be wrong in others. By default 1/K: the prior of a row is worth one label,
         and classes without any row cause a warning.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------
@@ -197,10 +189,6 @@ def annotators(name: str) -> FloatArray:
         - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images;
         - "aclcifar10": the classes of CIFAR-10; the first three of the nine labels that the
           vision-language model LLaVA chose for each image.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -95,13 +97,10 @@ def labels_needed(T: FloatArray, error: float) -> int | None:
     def bound(m: int) -> float:
         return float((overlap**m).sum(axis=1).max())
 
-    low, high = 0, 1
+    high = 1
     while bound(high) > error:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if bound(middle) > error else (low, middle)
-    return high
+        high *= 2
+    return bisect.bisect_left(range(high + 1), True, lo=1, key=lambda m: bound(m) <= error)
 
 
 def describe(T: ArrayLike) -> str:

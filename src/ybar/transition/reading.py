@@ -71,11 +71,6 @@ def read_matrix(
     also : str
         Other values that the caller accepts, for errors.
 
-    Returns
-    -------
-    Matrix
-        T, and the names of its classes, or None if the source has no names.
-
     Raises
     ------
     MatrixError

@@ -102,7 +102,7 @@ def test_a_plan_of_ones_own(tmp_path, monkeypatch):
     assert training.loss == "my_losses_of_test_plan:loss"
     (tmp_path / "my_losses_of_test_plan.py").write_text("def loss(*_):\n    return 0\n")
     changed = plan_jobs.training_of(small, small.methods[0], small.settings[0])
-    assert changed.source != training.source  # another loss is another run
+    assert changed.code != training.code  # another loss is another run
 
 
 REFUSED = [

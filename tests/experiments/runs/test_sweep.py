@@ -65,7 +65,7 @@ def test_what_is_recorded_with_a_run_tells_where_it_comes_from(jobs, ledger):
 
 def test_runs_that_are_missing_from_a_job_are_all_that_is_run(jobs, ledger):
     job = jobs[-1]
-    entries = [sweep.entry_of(job, outcome) for outcome in run.run(job)]
+    entries = run.run(job)
     ledger.record(entries[:-3])
     pool = Here()
     sweep.sweep([job], ledger, pool)
@@ -209,9 +209,9 @@ def test_a_sweep_without_workers_waits_for_some(jobs, ledger, monkeypatch):
 
 def test_a_loss_that_was_changed_is_imported_anew(unruly, tmp_path):
     (job,) = unruly("well", rates=[1e-2])
-    assert all(outcome.cause is None for outcome in run.run(job))
+    assert all(entry.cause is None for entry in run.run(job))
     (tmp_path / "unruly.py").write_text("def well(*given):\n    raise RuntimeError('new')\n")
     (changed,) = jobs_of(unruly_plan("well", rates=[1e-2]), tmp_path)
-    causes = {outcome.training.method: outcome.cause for outcome in run.run(changed)}
+    causes = {entry.config["method"]: entry.cause for entry in run.run(changed)}
     assert causes["well"] == "RuntimeError: new"
     assert plan_jobs.hashes(changed) != plan_jobs.hashes(job)

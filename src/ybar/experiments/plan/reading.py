@@ -44,7 +44,7 @@ def read(source: str | os.PathLike[str], *, imports: bool = True) -> Plan:
 
     Parameters
     ----------
-    source : path, or "paper", "leaderboard", "digits"
+    source : path, or "paper", "leaderboard", "field", "digits"
     imports : bool
         Whether to import the modules that the plan names; otherwise they only have to exist.
 
@@ -93,12 +93,13 @@ def parse(
         table = _PLAN.validate_python(content, context=Definitions(folder, imports))
     except pydantic.ValidationError as error:
         raise PlanError(f"{name}: {_described(error)}") from error
-    if (count := table.count()) > _MOST_RUNS:
+    plan = table.plan(name.removesuffix(".toml"))
+    if plan.n_runs > _MOST_RUNS:
         raise PlanError(
             f"{name}: trials, datasets, settings, methods and learning_rates must come to at most "
-            f"{_MOST_RUNS:,} runs; got {count:,}. Split the plan"
+            f"{_MOST_RUNS:,} runs; got {plan.n_runs:,}. Split the plan"
         )
-    return table.plan(name.removesuffix(".toml"))
+    return plan
 
 
 def _described(error: pydantic.ValidationError) -> str:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...displays.drawing import drawn_names
-from ...utils.checks import shown
 from ...utils.extras import require
 from ...utils.typing import AnyArray
-from ..plan.model import Dataset, Method, Part, Plan, Setting
+from ..plan.model import Dataset, Method, Part, Setting
 from ..runs.entry import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
@@ -45,27 +44,15 @@ _MOST_COUNTED = 3  # methods whose trials fit into a title
 _MOST_POINTS = 10
 
 
-def loss_curves(
-    runs: Runs,
-    base: str,
-    dataset: str,
-) -> Figure | None:
+def loss_curves(runs: Runs, part: Part, dataset: Dataset) -> Figure | None:
     """Plot the training and validation loss of methods, a panel for each setting.
 
-    The plot shows the methods that were run and whose learning rate SCEL selects (in the paper
-    CPE-I, CPE-F and CPE-T), because their losses can be compared, and the methods of the user.
-    Lines are means over trials, each with the learning rate chosen at the last epoch; bands are one
-    standard deviation to both sides.
-
-    Parameters
-    ----------
-    runs : Runs
-        With their curves.
-    base, dataset : str
-        Their names in the plan.
+    These are the methods that SCEL chooses for (in the paper CPE-I, CPE-F and CPE-T), whose losses
+    can be compared, and those of the user, as far as they were run. Lines are means over trials,
+    each trial with the learning rate chosen at the last epoch; bands are one standard deviation to
+    both sides.
     """
-    part, data = _find(runs.plan, base, dataset)
-    panels = {setting: _histories(runs, part, data, setting) for setting in part.settings}
+    panels = {setting: _histories(runs, part, dataset, setting) for setting in part.settings}
     methods = [m for m in _drawn_methods(part) if any(panel[m] for panel in panels.values())]
     if not methods:
         return None
@@ -91,7 +78,8 @@ def loss_curves(
     Line2D = require("matplotlib.lines", "report", _WHAT).Line2D
     handles = [Line2D([], [], markersize=5, **look) for look in looks]
     figure.legend(handles=handles, loc="outside lower center", ncols=n_wide, fontsize=9)
-    figure.suptitle(f"Loss on {_label(dataset)}, {_label(base)}: mean ± deviation", fontsize=11)
+    where = f"{_label(dataset.name)}, {_label(part.base.name)}"
+    figure.suptitle(f"Loss on {where}: mean ± deviation", fontsize=11)
     return figure
 
 
@@ -107,16 +95,6 @@ def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
         for trials in _histories(runs, part, dataset, setting).values()
         for entry in trials
     }
-
-
-def _find(plan: Plan, base: str, dataset: str) -> tuple[Part, Dataset]:
-    parts = {part.base.name: part for part in plan.parts}
-    if base not in parts:
-        raise ValueError(f"base must be one of {', '.join(parts)}; got {shown(base)}")
-    datasets = {d.name: d for d in parts[base].datasets}
-    if dataset not in datasets:
-        raise ValueError(f"dataset must be one of {', '.join(datasets)}; got {shown(dataset)}")
-    return parts[base], datasets[dataset]
 
 
 def _drawn_methods(part: Part) -> list[Method]:
@@ -173,7 +151,7 @@ def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """
     groups = {
         name: shown
-        for name, rows in _groups(t for t in tables if t.name not in COMPARISONS).items()
+        for name, rows in _groups(t for t in tables if not t.name.startswith(COMPARISONS)).items()
         if (shown := {at: row for at, row in rows.items() if _is_shown(row)})
         and any(cell.n and _noise(c[1]) for row in shown.values() for c, cell in row.items())
     }

@@ -18,7 +18,7 @@ from ...utils.errors import FailureError
 from ...utils.extras import require
 from ..plan.jobs import Job
 from . import run
-from .outcome import Outcome
+from .entry import Entry
 from .sweep import Died, Result
 
 _STARTS = 3
@@ -63,7 +63,6 @@ class Cluster:
     """
 
     def __init__(self, address: str | None, n: int) -> None:
-        self._distributed: Any = require("distributed", "dask", _WHAT)
         self._jobs: dict[Any, Job] = {}
         self._shares: dict[str, float] = {}
         self._broken = ""
@@ -74,7 +73,11 @@ class Cluster:
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as started:
             if address is None:
-                started.enter_context(_settings_of_workers())
+                started.enter_context(_restored_environment())
+                _start_fork_server()  # it imports while this process does
+            self._distributed: Any = require("distributed", "dask", _WHAT)
+            if address is None:
+                started.enter_context(require("dask", "dask", _WHAT).config.set(_SETTINGS))
                 self.local = _start_local(self._distributed, n)
                 started.callback(self.local.close)
             self._client = self._connect(address)
@@ -144,12 +147,12 @@ class Cluster:
             raise ExecutionError(self._broken)
         return ended
 
-    def _result(self, future: Any) -> list[Outcome] | Died | None:
+    def _result(self, future: Any) -> list[Entry] | Died | None:
         """Return the result of a job; None for an error that stops the sweep."""
         if future.status == "finished":
             with self._answering():
-                outcomes: list[Outcome] = future.result(timeout=self._patience)
-            return outcomes
+                entries: list[Entry] = future.result(timeout=self._patience)
+            return entries
         error = future.exception() if future.status == "error" else None
         if isinstance(error, self._distributed.KilledWorker):
             return Died("its process ended (often because memory ran out)")
@@ -196,13 +199,11 @@ async def _ask_who(distributed: Any, address: str) -> None:
 
 
 @contextlib.contextmanager
-def _settings_of_workers() -> Iterator[None]:
-    """Set the settings of new workers; restore the environment, which Dask changes, at the end."""
-    dask: Any = require("dask", "dask", _WHAT)
+def _restored_environment() -> Iterator[None]:
+    """Restore the environment, which Dask changes too."""
     before = dict(os.environ)
     try:
-        with dask.config.set(_SETTINGS):
-            yield
+        yield
     finally:
         for name in [name for name in os.environ if os.environ[name] != before.get(name)]:
             if name in before:
@@ -215,9 +216,8 @@ def _start_local(distributed: Any, n: int) -> Any:
     """Start processes of one thread each; a process that is killed while it starts is replaced."""
     for attempt in range(_STARTS):
         try:
+            _start_fork_server()
             with _blocked_interrupts():
-                if _FORKS:
-                    _start_fork_server(distributed)
                 return distributed.LocalCluster(
                     env=dict(os.environ),  # the current one, not that of the fork server's start
                     n_workers=n,
@@ -236,12 +236,13 @@ def _start_local(distributed: Any, n: int) -> Any:
     raise AssertionError
 
 
-def _start_fork_server(distributed: Any) -> None:
-    """Start the process that workers are forked from, which imports what jobs need."""
-    os.environ.update(_THREADS)
-    context = distributed.utils.get_mp_context()  # its first call replaces the list
-    context.set_forkserver_preload(_IMPORTED_ONCE)
-    forkserver.ensure_running()
+def _start_fork_server() -> None:
+    """Start the process that workers are forked from; it goes on to import what jobs need."""
+    if _FORKS:
+        os.environ.update(_THREADS)
+        forkserver.set_forkserver_preload(_IMPORTED_ONCE)
+        with _blocked_interrupts():
+            forkserver.ensure_running()
 
 
 def _kill_workers(local: Any) -> None:
@@ -279,7 +280,7 @@ def _blocked_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _run(job: Job, source: str) -> list[Outcome]:
+def _run(job: Job, source: str) -> list[Entry]:
     """Run a job on a worker, and send its progress to the sweep."""
     distributed: Any = require("distributed", "dask", _WHAT)
     worker = distributed.get_worker()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -14,8 +15,11 @@ from sklearn.utils import Bunch
 from ... import datasets
 from ...transition.reading import Matrix, assumed_order, read_matrix
 from ...utils.errors import InputError
-from ...utils.typing import FloatArray
+from ...utils.typing import FloatArray, IntArray
 from ..plan.model import Dataset, Facts, Neighbors, Part, Plan, Setting
+
+Progress = Callable[[float], Any]
+"""Called with the share of a job that is done."""
 
 # The facts of published data, so that a dry run need not download them.
 PUBLISHED = {
@@ -37,6 +41,15 @@ PUBLISHED = {
         ),
     )
 }
+
+
+class Trial(NamedTuple):
+    """What all methods of a trial share: T, the drawn labels, the rows to train and validate on."""
+
+    T: FloatArray
+    y_comp: IntArray
+    training: IntArray
+    held_out: IntArray
 
 
 def load(dataset: Dataset) -> Bunch:

@@ -15,15 +15,16 @@ from ...utils.typing import AnyArray, FloatArray, IntArray
 from ..plan.functions import find_function
 from ..plan.jobs import Job, Training
 from ..plan.model import Network
-from .outcome import Outcome, Progress, Trial
+from .data import Progress, Trial
+from .entry import Entry, entry_of
 
 if TYPE_CHECKING:
     from ...neural.evaluate import Outputs
     from ...neural.population import Data, Measure, Record
 
 
-def networks(job: Job, data: Bunch, trial: Trial, progress: Progress) -> list[Outcome]:
-    """Return the outcome of each training, with the values of every epoch."""
+def networks(job: Job, data: Bunch, trial: Trial, progress: Progress) -> list[Entry]:
+    """Return the entry of each training, with the values of every epoch."""
     require("torch", "torch", "a plan with networks")
     # These import torch.
     from ...neural import fitting, loop, population
@@ -60,7 +61,8 @@ def networks(job: Job, data: Bunch, trial: Trial, progress: Progress) -> list[Ou
         report=_report(len(chosen), base.epochs, progress),
     )
     return [
-        _outcome(training, record) for training, record in zip(job.trainings, records, strict=True)
+        _entry(job, training, record)
+        for training, record in zip(job.trainings, records, strict=True)
     ]
 
 
@@ -155,17 +157,16 @@ def _report(n_runs: int, epochs: int, progress: Progress) -> Callable[[Record], 
     return report
 
 
-def _outcome(training: Training, record: Record) -> Outcome:
+def _entry(job: Job, training: Training, record: Record) -> Entry:
     curves = record.curves()
     for name in ("ure", "ure_std_error"):  # recorded for each decoder
         curves.pop(name, None)
-    outcome = Outcome(training, curves=curves)
-    if record.failed is not None:
-        epoch, batch = record.failed
-        outcome.cause = f"the loss was not finite at epoch {epoch}, batch {batch}"
-    else:
-        outcome.scores = scores(curves, record.comparable_from)
-    return outcome
+    if record.failed is None:
+        of_run = scores(curves, record.comparable_from)
+        return entry_of(job, training, curves=curves, scores=of_run)
+    epoch, batch = record.failed
+    cause = f"the loss was not finite at epoch {epoch}, batch {batch}"
+    return entry_of(job, training, curves=curves, cause=cause)
 
 
 def scores(curves: dict[str, AnyArray], comparable_from: int = 1) -> dict[str, float]:

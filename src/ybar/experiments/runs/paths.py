@@ -12,10 +12,11 @@ from ...classifiers.boosting import CPEBoostingClassifierCV
 from ...classifiers.neighbors import CPEKNeighborsClassifierCV
 from ..plan.jobs import Job
 from ..plan.model import Boosting, Neighbors
-from .outcome import Outcome, Progress, Trial
+from .data import Progress, Trial
+from .entry import Entry, entry_of
 
 
-def neighbors(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Outcome]:
+def neighbors(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Entry]:
     """Return the outcome of CPE-KNN, k chosen by SCEL."""
     base = job.base
     assert isinstance(base, Neighbors)  # noqa: S101
@@ -28,7 +29,7 @@ def neighbors(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Outcome]
     return [_of_path(job, data, trial, clf, ["n_neighbors"])]
 
 
-def boosting(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Outcome]:
+def boosting(job: Job, data: Bunch, trial: Trial, _: Progress) -> list[Entry]:
     """Return the outcome of CPE-GBDT, learning rate and rounds chosen by SCEL."""
     base = job.base
     assert isinstance(base, Boosting)  # noqa: S101
@@ -58,7 +59,7 @@ def _shared(job: Job, data: Bunch, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _of_path(job: Job, data: Bunch, trial: Trial, clf: Any, names: list[str]) -> Outcome:
+def _of_path(job: Job, data: Bunch, trial: Trial, clf: Any, names: list[str]) -> Entry:
     """Return the losses of all candidates, and the test accuracies of the chosen one."""
     curves = {name: np.asarray(clf.cv_results_[f"param_{name}"]) for name in names}
     curves |= {name: np.asarray(clf.cv_results_[name]) for name in ("scel", "scel_std_error")}
@@ -68,4 +69,4 @@ def _of_path(job: Job, data: Bunch, trial: Trial, clf: Any, names: list[str]) ->
     for decoder in ("l1", "max", "likelihood"):
         right = decode.decode(q, trial.T, decoder) == data.y_test
         scores[f"last.accuracy_{decoder}"] = 100 * float(np.mean(right))
-    return Outcome(job.trainings[0], curves=curves, scores=scores)
+    return entry_of(job, job.trainings[0], curves=curves, scores=scores)

@@ -20,11 +20,11 @@ from sklearn.utils import Bunch
 
 from ... import labels, transition
 from ...classifiers import hold_out
-from ..plan.jobs import Job, Training, seed_of
+from ..plan.jobs import Job, seed_of
 from ..plan.model import Boosting, Neighbors, Network, Setting
-from .data import load_planned, matrix_of
+from .data import Progress, Trial, load_planned, matrix_of
+from .entry import Entry, entry_of
 from .networks import networks
-from .outcome import Outcome, Progress, Trial
 from .paths import boosting, neighbors
 
 _LONGEST_CAUSE = 1000
@@ -40,10 +40,8 @@ def draw(data: Bunch, setting: Setting, seed: Sequence[int], validation_fraction
     return Trial(T, y_comp, *hold_out.split(len(y_comp), n_held_out, rng))
 
 
-def run(
-    job: Job, progress: Progress = lambda _: None, *, source: str | None = None
-) -> list[Outcome]:
-    """Return the outcome of each run of a job, in the order of its trainings.
+def run(job: Job, progress: Progress = lambda _: None, *, source: str | None = None) -> list[Entry]:
+    """Return the entry of each run of a job, in the order of its trainings.
 
     A run that raises does not end the others: the job is split until the failing run is alone.
     Errors of the machine, such as different data or a missing module, are raised. `progress` is
@@ -61,19 +59,17 @@ def run(
     try:
         seed = seed_of(job.dataset.name, job.setting.name, job.trial)
         trial = draw(data, job.setting, seed, job.validation_fraction)
-        outcomes = _RUNNERS[type(job.base)](job, data, trial, progress)
+        entries = _RUNNERS[type(job.base)](job, data, trial, progress)
     except ImportError:
         raise
     except (Exception, SystemExit) as error:
         if len(job.trainings) == 1:
-            return [failure(job.trainings[0], error, time.perf_counter() - started)]
+            return [failure(job, error, time.perf_counter() - started)]
         half = len(job.trainings) // 2
         parts = job.trainings[:half], job.trainings[half:]
-        return [o for part in parts for o in run(replace(job, trainings=part), progress)]
-    for outcome in outcomes:
-        outcome.seconds = (time.perf_counter() - started) / len(outcomes)
-        outcome.versions = versions()
-    return outcomes
+        return [e for part in parts for e in run(replace(job, trainings=part), progress)]
+    seconds = (time.perf_counter() - started) / len(entries)
+    return [replace(entry, seconds=seconds, versions=versions()) for entry in entries]
 
 
 @functools.cache
@@ -89,16 +85,16 @@ def versions() -> dict[str, str]:
     return versions | {"source": digest.hexdigest()[:16]}
 
 
-def failure(training: Training, error: BaseException, seconds: float = math.nan) -> Outcome:
-    """Return the outcome of a run that raised; paths of this machine are left out."""
+def failure(job: Job, error: BaseException, seconds: float) -> Entry:
+    """Return the entry of the only run of a job, which raised, without paths of this machine."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{_module_path(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in frames]
     cause = _PATHS.sub(r"…/\1", " ".join(f"{type(error).__name__}: {error}".split()))
     if len(cause) > _LONGEST_CAUSE:
         cause = f"{cause[:_LONGEST_CAUSE]}…"
-    return Outcome(
-        training, cause, "\n".join([*lines, cause]), seconds=seconds, versions=versions()
-    )
+    text = "\n".join([*lines, cause])
+    known = {"seconds": seconds, "versions": versions()}
+    return entry_of(job, job.trainings[0], cause=cause, traceback=text, **known)
 
 
 def _module_path(filename: str) -> str:
@@ -108,7 +104,7 @@ def _module_path(filename: str) -> str:
     return filename.rpartition("/")[2]
 
 
-_RUNNERS: dict[type, Callable[[Job, Bunch, Trial, Progress], list[Outcome]]] = {
+_RUNNERS: dict[type, Callable[[Job, Bunch, Trial, Progress], list[Entry]]] = {
     Network: networks,
     Neighbors: neighbors,
     Boosting: boosting,

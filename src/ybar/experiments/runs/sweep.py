@@ -7,23 +7,22 @@ affects only its job, which is then run again.
 from __future__ import annotations
 
 import collections
-import datetime
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from ..plan.jobs import Job, config, hash_of, hashes, split
+from ..plan.jobs import Job, hashes, split
 from . import run
-from .entry import Entry
+from .entry import Entry, entry_of
 from .ledger import Ledger
-from .outcome import Outcome
 
 _ATTEMPTS = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_FOR_OTHER_SWEEPS = 1.0
 
-Report = Callable[[Job, float, "list[Outcome] | None"], Any]
+Report = Callable[[Job, float, "list[Entry] | None"], Any]
 
 
 class Died(NamedTuple):
@@ -32,7 +31,7 @@ class Died(NamedTuple):
     reason: str
 
 
-Result = tuple[Job, list[Outcome] | Died]
+Result = tuple[Job, list[Entry] | Died]
 
 
 class Workers(Protocol):
@@ -60,7 +59,7 @@ def sweep(
     ledger : Ledger
     workers : Workers
     report : callable
-        Called regularly with a job, the share of it that is done, and its outcomes or None.
+        Called regularly with a job, the share of it that is done, and its entries or None.
 
     Notes
     -----
@@ -80,10 +79,10 @@ def sweep(
             queue.idle()
             continue
         for job, result in workers.wait(lambda job, share: report(job, share, None)):
-            outcomes = queue.finish(job, result)
-            if outcomes is not None:
-                ledger.record([entry_of(job, outcome) for outcome in outcomes])
-                report(job, 1.0, outcomes)
+            entries = queue.finish(job, result)
+            if entries is not None:
+                ledger.record(entries)
+                report(job, 1.0, entries)
 
 
 class _Queue:
@@ -132,8 +131,8 @@ class _Queue:
             self.waiting.extend(self.of_other_sweeps)
             self.of_other_sweeps = []
 
-    def finish(self, job: Job, result: list[Outcome] | Died) -> list[Outcome] | None:
-        """Return the outcomes to record of a job that ended, or None if the job is repeated."""
+    def finish(self, job: Job, result: list[Entry] | Died) -> list[Entry] | None:
+        """Return the entries to record of a job that ended, or None if the job is repeated."""
         self.n_running -= 1
         if job == self.on_last_attempt:
             self.on_last_attempt = None
@@ -148,26 +147,11 @@ class _Queue:
             self.waiting.extendleft(split(job, (len(job.trainings) + 1) // 2))
             return None
         cause = f"the worker died {_ATTEMPTS} times: {result.reason}"
-        return [Outcome(job.trainings[0], cause, versions=run.versions())]
+        known = {"cause": cause, "seconds": math.nan, "versions": run.versions()}
+        return [entry_of(job, job.trainings[0], **known)]
 
 
 def _with_runs(job: Job, names: list[str], chosen: list[str]) -> Job:
     """Return a job with some of its runs."""
     pairs = zip(job.trainings, names, strict=True)
     return replace(job, trainings=tuple(t for t, name in pairs if name in chosen))
-
-
-def entry_of(job: Job, outcome: Outcome) -> Entry:
-    """Return the ledger's entry of a run that has just ended."""
-    configuration = config(job, outcome.training)
-    return Entry(
-        hash_of(configuration),
-        configuration,
-        outcome.cause,
-        outcome.traceback,
-        outcome.scores,
-        outcome.curves,
-        outcome.seconds,
-        datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        outcome.versions,
-    )

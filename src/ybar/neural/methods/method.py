@@ -92,3 +92,35 @@ class Method:
     def inverts(self) -> bool:
         """Whether the loss needs the inverse of the T that training is passed."""
         return self.family == "risk" and self.assumes is None
+
+
+@dataclass(frozen=True)
+class LossOf:
+    """The loss of a function in closed form, which reads classes first, for classes last."""
+
+    function: Callable[..., Any]
+    whole_batch: bool
+    read: Callable[[Tensor], Tensor] | None
+    """Maps log T to the matrix that the function reads; None if that is log T."""
+
+    def __call__(
+        self, logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None = None
+    ) -> Tensor:
+        """Return the loss of each row, or of a whole batch."""
+        matrix = log_T if self.read is None else self.read(log_T)
+        weights = (weight,) if self.whole_batch else ()
+        loss: Tensor = self.function(logits.transpose(-1, -2), y_comp, matrix, *weights)[0]
+        return loss / logits.shape[-2] if self.whole_batch else loss
+
+
+def in_closed_form(
+    function: Callable[..., Any],
+    label: str,
+    *,
+    read: Callable[[Tensor], Tensor] | None = None,
+    whole_batch: bool = False,
+    **facts: Any,
+) -> Method:
+    """Return the method of a function that returns the loss and its gradient."""
+    loss = LossOf(function, whole_batch, read)
+    return Method(loss, label, gradient=function, whole_batch=whole_batch, **facts)
