@@ -25,14 +25,18 @@ LONGEST = 400  # characters
 def assert_one_clear_line(call, error, *shows):
     """Assert that a call raises this very kind of error, in one line.
 
-    The line must show each of these words: first the name of the argument, then short fragments
-    of the value that came.
+    The line must show each of these words: first the name of the argument, then fragments of the
+    value that came. One of the fragments stands after "got", so a digit of the rule is not enough;
+    in a line without "got" it has three characters or more.
     """
     with pytest.raises(Exception) as caught:  # noqa: PT011 - its type and text come next
         call()
     text = str(caught.value)
     assert caught.type is error, f"{caught.type.__name__}: {text}"
     assert not missing(shows, text), text
+    _, got, came = text.partition("got ")
+    fragments = [part for part in shows[1:] if got or len(part) > 2]
+    assert len(missing(fragments, came if got else text)) < len(fragments), text
     assert "\n" not in text, text
     assert len(text) < LONGEST, text
     # Values are shown as the user wrote them: 'cat', not np.str_('cat').

@@ -96,7 +96,7 @@ WEIGHTS = [
             ("too-few", ONES[:5], ["60", "(5,)"]),
             ("negative", changed(ONES, 4, -2), ["-2", "row 4"]),
             ("nan", changed(ONES, 4, np.nan), ["nan", "row 4"]),
-            ("all-zero", 0 * ONES, ["zero"]),
+            ("all-zero", 0 * ONES, ["only zeros"]),
             ("words", ["much"] * 60, ["['much'"]),
         ]
     ),
@@ -127,7 +127,7 @@ PARAMETERS = [
             ("cv-no-split", {"cv": []}, ["cv", "none"]),
             ("cv-no-such-row", {"cv": [(range(30), [600])]}, ["cv", "600", "60"]),
             ("cv-three-parts", {"cv": [([0, 1], [2], [3])]}, ["cv", "[([0, 1], [2], [3])]"]),
-            ("cv-an-empty-part", {"cv": [(range(30), [])]}, ["cv", "got"]),
+            ("cv-an-empty-part", {"cv": [(range(30), [])]}, ["cv", "0 rows"]),
             (
                 "random-state-a-string",
                 {"random_state": "seed"},

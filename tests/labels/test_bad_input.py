@@ -38,13 +38,13 @@ CASES = [
     pytest.param(
         lambda: labels.draw([], U),
         ValueError,
-        ["y", "got"],
+        ["y", "nothing"],
         id="draw-y-empty",
     ),
     pytest.param(
         lambda: labels.draw([], TWO, classes=["cat", "dog"]),
         ValueError,
-        ["y", "got"],
+        ["y", "none"],
         id="draw-y-empty-with-classes",
     ),
     pytest.param(
@@ -112,7 +112,7 @@ CASES = [
     pytest.param(
         lambda: labels.Evidence.complementary([0], {"ann": 2 * U, "bob": U}, annotator=["bob"]),
         ValueError,
-        ["T['ann']", "2"],
+        ["T['ann']", "row 0", "2"],
         id="evidence-first-annotator",
     ),
     pytest.param(

@@ -51,7 +51,7 @@ CASES = [
                 ["y_comp", "labels.encode"],
             ),
             ("none", None, ["y_comp", "None"]),
-            ("empty", [], ["y_comp", "got"]),
+            ("empty", [], ["y_comp", "nothing"]),
             ("too-short", [0, 1], ["y_comp", "2", "3"]),
             (
                 "2d-of-integers",
@@ -90,7 +90,7 @@ CASES = [
     pytest.param(
         lambda: metrics.scel([0, 1, 2], 2 * Q),
         ValueError,
-        ["q", "1", "2"],
+        ["q", "row 0", "2"],
         id="scel-q-not-summing-to-one",
     ),
     *(

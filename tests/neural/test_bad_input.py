@@ -90,13 +90,13 @@ CASES = [
     pytest.param(
         lambda: net(transition=[[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]]).fit(X, Y),
         ValueError,
-        ["y", "2", "0"],
+        ["y", "2", "transition", "cpe-n"],
         id="net-label-that-never-occurs",
     ),
     pytest.param(
         lambda: net().fit(np.zeros((60, 2, 2)), Y),
         ValueError,
-        ["dim 3"],
+        ["ComplementaryNetClassifier", "dim 3"],
         id="net-images-without-a-network",
     ),
     pytest.param(

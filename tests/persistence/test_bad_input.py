@@ -113,7 +113,7 @@ CASES = [
     pytest.param(
         lambda: load_changed(lambda data: data.replace(b"ybar-model 1 ", b"ybar-model 99 ", 1)),
         ValueError,
-        ["model.ybar", "99", "1"],
+        ["model.ybar", "format 99", "1"],
         id="load-newer-format",
     ),
     pytest.param(

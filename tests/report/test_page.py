@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
@@ -17,6 +16,7 @@ from ybar import report
 from ybar.report import (
     Page,
 )
+from ybar.utils import files
 
 
 @pytest.mark.parametrize("name", SHOWN, ids=range(len(SHOWN)))
@@ -111,7 +111,7 @@ def fail_with(error):
     [
         (os, "fsync", OSError(errno.ENOSPC, "No space left on device")),
         (os, "replace", OSError(errno.EIO, "Input/output error")),
-        (tempfile, "mkstemp", PermissionError(errno.EACCES, "Permission denied")),
+        (files, "open", PermissionError(errno.EACCES, "Permission denied")),
         (os, "fsync", KeyboardInterrupt()),
     ],
     ids=["full", "broken", "unwritable", "interrupted"],
@@ -123,7 +123,7 @@ def test_if_writing_fails_the_old_page_stays_and_no_other_file(
     target.write_text("old")
     page = page_of("name")
     with monkeypatch.context() as patched:
-        patched.setattr(module, name, fail_with(error))
+        patched.setattr(module, name, fail_with(error), raising=False)
         with pytest.raises(type(error)):
             report.write(page, target)
     assert target.read_text() == "old"

@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def run(name, scale, failures):
-    """Run the attacks of a group, yield the outcomes so far, and collect what has to be repeated."""
+    """Run the attacks of a group, yield the outcomes so far, and collect what to repeat."""
     tried, prepare, attack = GROUPS[name]
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
-from reproduce_helpers import N_RUNS, PLAN, TABLES, ran, ybar
+from reproduce_helpers import N_RUNS, PLAN, TABLES, ybar
 
 _COMMAND = ("reproduce", "mine.toml", "--jobs", 2)
 
@@ -24,14 +24,15 @@ def prepare(folder):
         place.mkdir()
         (place / "mine.toml").write_text(PLAN)
     started = time.monotonic()
-    code, _, errors = ran(*_COMMAND, cwd=unbroken)
-    if code:
+    sweep = ybar(*_COMMAND, cwd=unbroken)
+    _, errors = sweep.communicate()
+    if sweep.returncode:
         raise RuntimeError(errors)
     (folder / "seconds").write_text(str(time.monotonic() - started))
 
 
 def killed(folder, number):
-    """Kill the sweep once. What was recorded stays as it was; the sweep that is complete is right."""
+    """Kill the sweep once: what was recorded before stays as it was."""
     place, known = folder / "killed", folder / "known.json"
     latest = float((folder / "seconds").read_text())
     before = json.loads(known.read_text()) if known.exists() else {}
@@ -55,8 +56,9 @@ def killed(folder, number):
 def _ended(folder):
     """Let a sweep whose runs are all recorded end, compare its tables, and delete it."""
     place = folder / "killed"
-    code, _, errors = ran(*_COMMAND, cwd=place)
-    if code:
+    sweep = ybar(*_COMMAND, cwd=place)
+    _, errors = sweep.communicate()
+    if sweep.returncode:
         return "traceback", errors[-600:]
     for table in TABLES:
         expected = folder / "unbroken" / "mine-results" / table
@@ -81,9 +83,7 @@ def _runs(path):
             return None
         if not connection.execute("SELECT name FROM sqlite_master").fetchone():
             return {}
-        return {
-            name: rest
-            for name, *rest in connection.execute("SELECT hash, figures, finished FROM run")
-        }
+        rows = connection.execute("SELECT hash, figures, finished FROM run")
+        return {name: rest for name, *rest in rows}
     finally:
         connection.close()

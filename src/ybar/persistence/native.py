@@ -8,7 +8,6 @@ process. Every child of a tree must come after its parent, so a prediction canno
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,8 @@ _MT19937_WORDS = 624
 _POOL_SIZE = 4
 _BITSET_WORDS = 8
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "SFC64")
-_TREE_PREDICTOR = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
+_HIST = "sklearn.ensemble._hist_gradient_boosting"
+_TREE_PREDICTOR = f"{_HIST}.predictor.TreePredictor"
 
 
 def check_numbers(tree: Node) -> None:
@@ -54,6 +54,10 @@ def _array(node: Node | None, name: str, dimensions: int, kinds: str = "iuf") ->
     return value
 
 
+def _members(node: Node | None) -> list[Node]:
+    return [] if node is None else list(node.items().values())
+
+
 def _columns(nodes: AnyArray, names: tuple[str, ...]) -> list[AnyArray]:
     if not nodes.dtype.names or set(names) - set(nodes.dtype.names):
         raise ValueError(f"the nodes of a tree must have {names}")
@@ -81,8 +85,13 @@ def _depth(left: AnyArray, right: AnyArray) -> int:
 # scikit-learn's decision trees
 
 
+def _tree_arguments(tree: Node) -> list[Node]:
+    """Return the numbers of features, of classes and of outputs of a tree."""
+    return _members(tree.children["__reduce__/args"])
+
+
 def _check_tree(node: Node) -> None:
-    arguments = list(node.children["__reduce__/args"].items().values())
+    arguments = _tree_arguments(node)
     if node.children["__reduce__/args"].name != "builtins.tuple" or len(arguments) != 3:
         raise ValueError("a tree needs the numbers of its features, classes and outputs")
     features = _whole(arguments[0], "n_features", 0, 2**31 - 1)
@@ -108,17 +117,13 @@ def _tree_features(estimator: Node) -> int:
     tree = state.get("tree_")
     if tree is None or tree.loader != "TreeNode":
         raise ValueError(f"a {estimator.name} must hold a fitted tree")
-    features = next(iter(tree.children["__reduce__/args"].items().values())).value
+    features = _tree_arguments(tree)[0].value
     return _whole(state.get("n_features_in_"), "n_features_in_", features, features)
 
 
 def _check_tree_estimator(node: Node) -> None:
     if "tree_" in node.attributes():
         _tree_features(node)
-
-
-def _members(node: Node | None) -> list[Node]:
-    return [] if node is None else list(node.items().values())
 
 
 def _check_forest(node: Node) -> None:
@@ -146,8 +151,7 @@ def _check_gradient_boosting(node: Node) -> None:
     trees = [tree for row in rows for tree in _members(row)]
     _check_ensemble(state, trees)
     for tree in trees:
-        arguments = list(tree.attributes()["tree_"].children["__reduce__/args"].items().values())
-        if arguments[1].value.tolist() != [1]:
+        if _tree_arguments(tree.attributes()["tree_"])[1].value.tolist() != [1]:
             raise ValueError("a tree of gradient boosting must have one output")
     init = state.get("init_")
     if init is None or init.value == "zero":
@@ -214,7 +218,7 @@ def _check_features(predictor: Node, categorical: AnyArray) -> None:
 
 
 def _check_neighbour_tree(node: Node) -> None:
-    parts = list(node.children["content"].items().values())
+    parts = _members(node.children["content"])
     if node.children["content"].name != "builtins.tuple" or len(parts) != 13:
         raise ValueError("a tree of neighbours must have 13 parts")
     data, order = _array(parts[0], "data", 2, "f"), _array(parts[1], "idx_array", 1, "iu")
@@ -235,15 +239,14 @@ def _check_neighbour_tree(node: Node) -> None:
     inner = np.flatnonzero(leaf == 0)
     if (start > end).any() or (2 * inner + 2 >= count).any():
         raise ValueError("a tree of neighbours has a node without its rows or its children")
-    for part, name in zip((4, 7, 8, 9, 10), ("leaf_size", "", "", "", ""), strict=True):
-        _whole(parts[part], name or "a counter", 0, 2**62)
+    for part in (4, 7, 8, 9, 10):
+        _whole(parts[part], "leaf_size or a counter", 0, 2**62)
     if not parts[11].name.startswith("sklearn.metrics._dist_metrics."):
         raise ValueError(f"a distance cannot be a {parts[11].name}")
-    if isinstance(parts[12].value, np.ndarray):
-        if parts[12].value.shape != (rows,):
-            raise ValueError("sample_weight must have one entry per row")
-    elif parts[12].loader != "JsonNode" or parts[12].value is not None:
-        raise ValueError("sample_weight must be an array or null")
+    weights = parts[12]
+    null = weights.loader == "JsonNode" and weights.value is None
+    if not null and len(_array(weights, "sample_weight", 1)) != rows:
+        raise ValueError("sample_weight must have one entry per row")
 
 
 def _check_neighbours(node: Node) -> None:
@@ -363,15 +366,12 @@ def _check_object(node: Node) -> None:
         _whole(state["n_classes_"], "n_classes_", *[state["classes_"].length()] * 2)
 
 
-def _check_text_of(name: str, *names: str) -> Callable[[Node], None]:
-    def check(node: Node) -> None:
-        state = node.attributes()
-        texts = [state[key].value for key in (name, *names) if key in state]
-        if len(texts) != 1 or not isinstance(texts[0], str):
-            raise ValueError(f"a {node.name} must hold the text of one model")
-        check_text(texts[0])
-
-    return check
+def _check_lightgbm(node: Node) -> None:
+    state = node.attributes()
+    texts = [state[key].value for key in ("_handle", "handle", "model_") if key in state]
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        raise ValueError(f"a {node.name} must hold the text of one model")
+    check_text(texts[0])
 
 
 _BY_LOADER: Mapping[str, Callable[[Node], None]] = {
@@ -380,49 +380,32 @@ _BY_LOADER: Mapping[str, Callable[[Node], None]] = {
     "RandomGeneratorNode": _check_generator,
     "ObjectNode": _check_object,
 }
-_BY_NAME: Mapping[str, Callable[[Node], Any]] = {
-    **{
-        f"sklearn.tree._classes.{name}": _check_tree_estimator
-        for name in (
-            "DecisionTreeClassifier",
-            "DecisionTreeRegressor",
-            "ExtraTreeClassifier",
-            "ExtraTreeRegressor",
-        )
-    },
-    **{
-        f"sklearn.ensemble._forest.{name}": _check_forest
-        for name in (
-            "RandomForestClassifier",
-            "RandomForestRegressor",
-            "ExtraTreesClassifier",
-            "ExtraTreesRegressor",
-            "RandomTreesEmbedding",
-        )
-    },
-    "sklearn.ensemble._gb.GradientBoostingClassifier": _check_gradient_boosting,
-    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier": (
-        _check_hist_gradient_boosting
-    ),
-    _TREE_PREDICTOR: _check_predictor,
-    **{
-        f"sklearn.neighbors.{name}": _check_neighbour_tree
-        for name in ("_kd_tree.KDTree", "_kd_tree.KDTree32", "_ball_tree.BallTree")
-    },
-    **{
-        f"sklearn.neighbors.{name}": _check_neighbours
-        for name in (
-            "_classification.KNeighborsClassifier",
-            "_classification.RadiusNeighborsClassifier",
-            "_unsupervised.NearestNeighbors",
-        )
-    },
-    "sklearn.preprocessing._encoders.OneHotEncoder": _check_one_hot,
-    "sklearn.feature_extraction.text.CountVectorizer": _check_vocabulary,
-    "sklearn.feature_extraction.text.TfidfVectorizer": _check_vocabulary,
-    "sklearn.svm._classes.SVC": _check_svm,
-    "sklearn.svm._classes.NuSVC": _check_svm,
-    "lightgbm.basic.Booster": _check_text_of("_handle", "handle"),
-    "ybar.classifiers.boosting.CPEBoostingClassifierCV": _check_text_of("model_"),
-    "ybar.classifiers.neighbors.CPEKNeighborsClassifierCV": _check_labels,
+_NAMES: Mapping[Callable[[Node], None], str] = {
+    _check_tree_estimator: """
+        sklearn.tree._classes.DecisionTreeClassifier sklearn.tree._classes.DecisionTreeRegressor
+        sklearn.tree._classes.ExtraTreeClassifier sklearn.tree._classes.ExtraTreeRegressor""",
+    _check_forest: """
+        sklearn.ensemble._forest.RandomForestClassifier
+        sklearn.ensemble._forest.RandomForestRegressor
+        sklearn.ensemble._forest.ExtraTreesClassifier sklearn.ensemble._forest.ExtraTreesRegressor
+        sklearn.ensemble._forest.RandomTreesEmbedding""",
+    _check_gradient_boosting: "sklearn.ensemble._gb.GradientBoostingClassifier",
+    _check_hist_gradient_boosting: f"{_HIST}.gradient_boosting.HistGradientBoostingClassifier",
+    _check_predictor: _TREE_PREDICTOR,
+    _check_neighbour_tree: """
+        sklearn.neighbors._kd_tree.KDTree sklearn.neighbors._kd_tree.KDTree32
+        sklearn.neighbors._ball_tree.BallTree""",
+    _check_neighbours: """
+        sklearn.neighbors._classification.KNeighborsClassifier
+        sklearn.neighbors._classification.RadiusNeighborsClassifier
+        sklearn.neighbors._unsupervised.NearestNeighbors""",
+    _check_one_hot: "sklearn.preprocessing._encoders.OneHotEncoder",
+    _check_vocabulary: """
+        sklearn.feature_extraction.text.CountVectorizer
+        sklearn.feature_extraction.text.TfidfVectorizer""",
+    _check_svm: "sklearn.svm._classes.SVC sklearn.svm._classes.NuSVC",
+    _check_lightgbm: """
+        lightgbm.basic.Booster ybar.classifiers.boosting.CPEBoostingClassifierCV""",
+    _check_labels: "ybar.classifiers.neighbors.CPEKNeighborsClassifierCV",
 }
+_BY_NAME = {name: check for check, names in _NAMES.items() for name in names.split()}

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 __all__ = ["FailureError", "InputError", "UnexplainedFailureError", "input_errors"]
 
+_USER_ERRORS = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+
 
 class InputError(ValueError):
     """Input that cannot be used: the argument, what is allowed, what came, and what to do."""
@@ -26,26 +28,10 @@ def input_errors() -> Iterator[None]:
 
     Wrap single calls that read or check user input, never computations of ybar: their `ValueError`
     is a bug, and the command line reports it as one.
-
-    Examples
-    --------
-    >>> from ybar.utils.errors import InputError, input_errors
-    >>> try:
-    ...     with input_errors():
-    ...         float("many")
-    ... except InputError as error:
-    ...     print(error)
-    could not convert string to float: 'many'
     """
     try:
         yield
     except InputError:
         raise
-    except (
-        ValueError,
-        TypeError,
-        FileNotFoundError,
-        IsADirectoryError,
-        NotADirectoryError,
-    ) as error:
+    except (*_USER_ERRORS, ValueError, TypeError) as error:
         raise InputError(str(error)) from error

@@ -12,27 +12,9 @@ class MissingExtraError(ImportError):
 
 
 def require(module: str, extra: str, what: str) -> ModuleType:
-    """Import ``module`` for ``what``, or name the extra of ybar that installs it.
+    """Import a module, or raise an error that says which extra of ybar installs it.
 
-    Parameters
-    ----------
-    module : str
-        The module to import, such as ``"pooch"``.
-    extra : str
-        The extra of ybar that brings it, such as ``"data"``.
-    what : str
-        The caller that needs it, such as ``"datasets.fetch"``; it opens the message.
-
-    Returns
-    -------
-    module : types.ModuleType
-        The imported module.
-
-    Examples
-    --------
-    >>> from ybar.utils.extras import require
-    >>> require("json", "data", "this example").dumps([1])
-    '[1]'
+    The error starts with `what`, the caller that needs the module.
     """
     try:
         return importlib.import_module(module)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -87,28 +88,27 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
     A pipe or a device is written to directly.
     """
     if _is_special(target):
-        with target.open("wb") as file:
-            yield file
+        with target.open("wb") as special:
+            yield special
         return
-    handle, temporary = _temporary(target)
-    lock = os.dup(handle) if fcntl else None  # holds the lock until the file is in place
+    file = _temporary(target)
+    lock = os.dup(file.fileno()) if fcntl else None  # holds the lock until the file is in place
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        os.replace(file.name, target)
         _sync_folder(target.parent)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        Path(file.name).unlink(missing_ok=True)
         raise
     finally:
         if lock is not None:
             os.close(lock)
 
 
-def _temporary(target: Path) -> tuple[int, str]:
+def _temporary(target: Path) -> IO[bytes]:
     """Create a locked temporary file beside the target, after deleting those of killed processes.
 
     The system releases a lock when its process ends. Several processes may write to one target.
@@ -118,13 +118,13 @@ def _temporary(target: Path) -> tuple[int, str]:
         if name.startswith(prefix) and name.endswith(_TEMPORARY):
             _delete_if_unlocked(target.parent / name)
     while True:
-        handle, temporary = tempfile.mkstemp(_TEMPORARY, prefix, target.parent)
+        file = open(target.parent / f"{prefix}{uuid.uuid4().hex[:8]}{_TEMPORARY}", "xb")  # noqa: SIM115
         if fcntl:
             with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
-            return handle, temporary
-        os.close(handle)  # another process took the file for a dead one before it was locked
+                fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # another process took the file for a dead one before it was locked
 
 
 def _delete_if_unlocked(path: Path) -> None:
@@ -146,12 +146,6 @@ def _sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 @contextlib.contextmanager

@@ -68,27 +68,13 @@ def plain(s: str, keep: str = "") -> str:
 
 
 def markdown(s: str) -> str:
-    r"""Return text for a line or a table cell of Markdown.
-
-    Examples
-    --------
-    >>> from ybar.utils import text
-    >>> print(text.markdown("a|b <c>"))
-    a&#124;b &lt;c&gt;
-    """
+    r"""Return text for a line or a table cell of Markdown."""
     escaped = plain(s).translate(_MARKDOWN).replace("://", "&#58;//")
     return re.sub(r"(www)\.", r"\1\\.", escaped, flags=re.IGNORECASE)
 
 
 def latex(s: str) -> str:
-    r"""Return text for LaTeX, with code points in place of letters that its fonts may lack.
-
-    Examples
-    --------
-    >>> from ybar.utils import text
-    >>> print(text.latex(r"50% \input{x} 日"))
-    50\% \textbackslash{}input\{x\} U+65E5
-    """
+    r"""Return text for LaTeX, with code points in place of letters that its fonts may lack."""
     return "".join(map(_latex_letter, plain(s)))
 
 
@@ -99,26 +85,12 @@ def _latex_letter(c: str) -> str:
 
 
 def spreadsheet(s: str) -> str:
-    """Return text for a cell of a CSV file that no spreadsheet interprets as a formula.
-
-    Examples
-    --------
-    >>> from ybar.utils import text
-    >>> text.spreadsheet("=1+1")
-    "'=1+1"
-    """
+    """Return text for a cell of a CSV file that no spreadsheet interprets as a formula."""
     return f"'{s}" if _FORMULA.match(s) else s
 
 
 def from_spreadsheet(s: str) -> str:
-    """Return the text from which `spreadsheet` made a cell.
-
-    Examples
-    --------
-    >>> from ybar.utils import text
-    >>> text.from_spreadsheet("'=1+1")
-    '=1+1'
-    """
+    """Return the text from which `spreadsheet` made a cell."""
     return s[1:] if s.startswith("'") and _FORMULA.match(s) else s
 
 

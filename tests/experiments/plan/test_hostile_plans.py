@@ -82,6 +82,15 @@ def test_a_module_that_ends_python_is_an_error_of_the_plan(mine, how):
         reading.read("mine.toml")
 
 
+@pytest.mark.parametrize(
+    "value", ["[" * 50_000 + "]" * 50_000, "{a = " * 50_000 + "1" + "}" * 50_000]
+)
+def test_a_plan_that_is_nested_deeply_is_one_line(value):
+    with pytest.raises(PlanError, match=r"^deep\.toml: .*nested") as caught:
+        parse(f"title = {value}", "deep.toml")
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("trials", [10**9, 10**6])
 def test_runs_are_counted_before_there_are_any(trials):
     start = time.process_time()

@@ -85,6 +85,10 @@ def parse(
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{name}: this is not TOML: {error}") from error
+    except RecursionError:
+        raise PlanError(
+            f"{name}: its lists or tables are nested too deeply. Flatten them"
+        ) from None
     try:
         table = _PLAN.validate_python(content, context=Definitions(folder, imports))
     except pydantic.ValidationError as error:
