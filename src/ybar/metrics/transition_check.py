@@ -28,7 +28,7 @@ _LEVEL = 0.01
 
 
 class TransitionTest(NamedTuple):
-    """The test of one consequence of T."""
+    """The test of one consequence of T, against complementary labels."""
 
     name: str
     """"label shares", "floor", "free q", "error rate" or "predicted classes"."""
