@@ -72,7 +72,7 @@ def test_answers_are_compared_with_those_to_the_same_question():
         for name in found:
             yes = asked == y if name == "right" else rng.random(n) < np.where(asked == 0, 0.9, 0.2)
             mask = np.eye(K, dtype=bool)[asked] ^ yes[:, None]
-            given = answers.given(ComplementaryLabels(mask, list("abcd"), asked))
+            given = answers.answered(ComplementaryLabels(mask, list("abcd"), asked))
             assert (given.argmax(axis=1) == asked + K * ~yes).all()
             strata = None if "alike" in name else asked
             found[name].append(verdict.p_value(outputs, given, seed, strata))

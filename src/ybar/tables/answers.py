@@ -83,7 +83,7 @@ def probabilities(p: FloatArray) -> FloatArray:
     return np.concatenate([p, 1 - p], axis=1)
 
 
-def given(y: ComplementaryLabels) -> BoolArray:
+def answered(y: ComplementaryLabels) -> BoolArray:
     """Return which answer each row has, with the columns of `probabilities`."""
     asked = np.asarray(y.asked)
     rows = np.flatnonzero(asked >= 0)
@@ -129,21 +129,11 @@ def explain(scores: dict[str, Any]) -> list[str]:
     ]
 
 
-def explain_classes(y: ComplementaryLabels, asked: IntArray, most: int) -> str:
-    """Return the classes with their number of answers, and of answers "yes".
-
-    Parameters
-    ----------
-    asked : ndarray
-        The class of each question, -1 for none, as in `y.asked`.
-    most : int
-        The number of classes that are listed.
-    """
+def counts(y: ComplementaryLabels) -> list[str]:
+    """Return the number of answers "yes" and of all answers about each class, as text."""
+    asked = np.asarray(y.asked)
     rows = np.flatnonzero(asked >= 0)
     n_all, n_yes = np.zeros((2, len(y.classes)), dtype=int)
     np.add.at(n_all, asked[rows], 1)
     np.add.at(n_yes, asked[rows], ~y.mask[rows, asked[rows]])
-    pairs = [f"{name}: {yes}/{n}" for name, yes, n in zip(y.classes, n_yes, n_all, strict=True)]
-    more = len(pairs) - most
-    ending = f", and {more} more classes" if more > 0 else ""
-    return f"Answers (yes/all) per class: {', '.join(pairs[:most])}{ending}."
+    return [f"{yes}/{n}" for yes, n in zip(n_yes, n_all, strict=True)]

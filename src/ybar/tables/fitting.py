@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import metrics, transition
-from ..utils.distances import pairwise
+from ..transition.describing import closest_rows
 from ..utils.errors import FailureError, InputError, UnexplainedFailureError
+from ..utils.typing import IntArray
 from . import accuracy, answers, candidates, scoring, verdict
 from .candidates import CandidateResult
 from .labels import ComplementaryLabels
@@ -240,7 +241,7 @@ def _p_value(fitted: Sequence[CandidateResult], labels: ComplementaryLabels, see
     probas = [np.asarray(result.proba) for result in fitted]
     if labels.asked is not None:
         return verdict.p_value(
-            [answers.probabilities(p) for p in probas], answers.given(labels), seed, labels.asked
+            [answers.probabilities(p) for p in probas], answers.answered(labels), seed, labels.asked
         )
     outputs = [p @ np.asarray(result.T) for p, result in zip(probas, fitted, strict=True)]
     return verdict.p_value(outputs, labels.mask, seed)
@@ -327,24 +328,24 @@ def explain_verdict(summary: dict[str, Any]) -> list[str]:
 
 
 def _explain_classes(table: TrainingTable) -> str:
-    """Return the classes with their number of complementary labels."""
-    if table.y_comp.asked is not None:
-        return answers.explain_classes(table.y_comp, table.y_comp.asked, _MOST_CLASSES)
-    counts = table.y_comp.mask.sum(axis=0).tolist()
-    pairs = [f"{name}: {count}" for name, count in zip(table.y_comp.classes, counts, strict=True)]
+    """Return the classes with their number of complementary labels, or of answers."""
+    y_comp, title = table.y_comp, "Complementary labels per class"
+    counts = y_comp.mask.sum(axis=0).tolist()
+    if y_comp.asked is not None:
+        title, counts = "Answers (yes/all) per class", answers.counts(y_comp)
+    pairs = [f"{name}: {count}" for name, count in zip(y_comp.classes, counts, strict=True)]
     more = len(pairs) - _MOST_CLASSES
     ending = f", and {more} more classes" if more > 0 else ""
-    return f"Complementary labels per class: {', '.join(pairs[:_MOST_CLASSES])}{ending}."
+    return f"{title}: {', '.join(pairs[:_MOST_CLASSES])}{ending}."
 
 
 def _explain_similar_rows(table: TrainingTable) -> list[str]:
     T, classes = table.T, table.y_comp.classes
-    distances = pairwise(T, T, "l1")
-    np.fill_diagonal(distances, np.inf)
-    a, b = np.unravel_index(int(np.argmin(distances)), distances.shape)
-    if distances[a, b] > _SIMILAR_ROWS:
+    a, b = closest_rows(T)
+    distance = np.abs(T[a] - T[b]).sum()
+    if distance > _SIMILAR_ROWS:
         return []
     return [
-        f"The labels hardly distinguish {classes[int(a)]} from {classes[int(b)]}: the L1 distance "
-        f"of their rows of T is {distances[a, b]:.3f}."
+        f"The labels hardly distinguish {classes[a]} from {classes[b]}: the L1 distance of their "
+        f"rows of T is {distance:.3f}."
     ]
