@@ -39,10 +39,10 @@ Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 
 _FEW_CLASSES = 100
 _GAP, _GAP_OF_MANY_CLASSES = 1e-9, 1e-6
-_EM_STEPS, _NEWTON_STEPS = 4, 40
+_EM_STEPS, _NEWTON_STEPS = 15, 40
 _ROUNDS, _PRODUCTS = 10, 50  # of a Newton step: faces, and products with H on each
 _RESIDUAL = 0.3  # of a Newton step, as a share of the gap
-_WIDE = 0.7  # share of the classes on a face above which a common H⁻¹ is the preconditioner
+_WIDE = 10  # a common H⁻¹ is the preconditioner of faces without at most so many classes
 _RIDGE = 1e-4
 _DAMPING = np.float32(1e-5)
 _HALVINGS = 10
@@ -59,7 +59,7 @@ def solver(T: FloatArray) -> tuple[Solver, int]:
     if ratio is not None:
         return lambda q: _water_filling(q, ratio), 8 * n_classes
     # Small blocks: the arrays of a Newton step should stay in the processor's cache.
-    return _general_solver(T), 64 * n_classes
+    return _general_solver(T), 16 * n_classes
 
 
 def _exchangeable(T: FloatArray) -> float | None:
@@ -216,7 +216,7 @@ def _newton_step(
         rows, rest, face = rows[unsolved], rest[unsolved], face[unsolved]
         if len(rows) == 0:
             break
-        wide = face.mean(axis=1) > _WIDE
+        wide = (~face).sum(axis=1) <= _WIDE
         for some, inverse in ((~wide, None), (wide, matrices.inverse)):
             part = rows[some]
             step = _conjugate_gradients(
