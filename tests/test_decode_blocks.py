@@ -76,7 +76,6 @@ def test_class_probabilities_never_hold_rows_times_classes_squared(kind, large, 
 def test_memory_of_the_interior_point_does_not_grow_with_the_rows(monkeypatch):
     monkeypatch.setattr(likelihood, "_INTERIOR_STEPS", 1)
     monkeypatch.setattr(likelihood, "_NEWTON_STEPS", 0)
-    monkeypatch.setattr(likelihood, "_EM_STEPS", 1)
     T = transition.strong(60, 0)
     q = np.random.default_rng(0).dirichlet(np.ones(60), 6000)
     few, many = q[:1500], q
