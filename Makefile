@@ -1,9 +1,10 @@
-# make demo | test | test-slow | test-oldest | torture | bench | lint | docs | results | sweep
+# make demo | test | test-slow | test-oldest | torture | bench | lint | docs | results | tables |
+#      sweep
 PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-slow test-oldest torture bench lint docs results sweep clean
+.PHONY: demo test test-slow test-oldest torture bench lint docs results tables sweep clean
 
 demo: .venv/.package
 	$(BIN)/ybar demo --output demo
@@ -50,26 +51,28 @@ lint: .venv/.package
 docs: .venv/.package
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# Goes on with the paper's experiments from what is in results/; all of them take two weeks.
-# results/choices is written by: ybar reproduce studies/choices/choices.toml, and
-# results/choosing_neighbors.csv by studies/choosing_neighbors.py.
+# Goes on with the experiments from what is in results/; the paper's take two weeks.
+# results/choosing_neighbors.csv is written by studies/choosing_neighbors.py.
 results: .venv/.package
 	$(BIN)/ybar reproduce paper --ledger results/paper.sqlite --merge results/paper/runs.csv \
-	  --output results/paper --export results/paper/runs.csv
+	  --output results/paper
 	$(BIN)/ybar reproduce leaderboard --ledger results/leaderboard.sqlite \
-	  --merge results/leaderboard/runs.csv --output results/leaderboard-page \
-	  --export results/leaderboard/runs.csv
-	$(BIN)/python studies/leaderboard.py
-	$(BIN)/python studies/choosing.py
+	  --merge results/leaderboard/runs.csv --output results/leaderboard-page
+	$(BIN)/ybar reproduce studies/choices/choices.toml --ledger results/choices.sqlite \
+	  --merge results/choices/runs.csv --output results/choices-page
 	$(BIN)/python studies/estimating.py
 	$(BIN)/python studies/trust.py
 	$(BIN)/python studies/calibration.py
 	$(BIN)/python studies/error_bars.py
-	$(BIN)/python studies/summary.py
-	$(BIN)/python studies/fill_tables.py
+	$(MAKE) tables
+
+# Runs nothing: builds all tables of such runs anew, in results/, README and docs. Runs of other
+# ledgers are added:  make tables MERGE="--merge other.sqlite --merge another.sqlite"
+tables: .venv/.package
+	$(BIN)/python studies/tables.py $(MERGE)
 
 # Starts or resumes the long runs of the paper's MLPs beside other work, on one core. Safe to kill:
-# the ledger keeps every run that has ended. `make results` then exports them and builds the tables.
+# the ledger keeps every run that has ended. `make tables` then exports them and builds the tables.
 sweep: .venv/.package
 	nice -n 19 $(BIN)/ybar reproduce paper --base mlp --trial 0 --jobs 1 \
 	  --ledger results/paper.sqlite --merge results/paper/runs.csv --output results/sweep

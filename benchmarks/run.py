@@ -29,8 +29,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import decoding
+import loops
 import networks
 import populations
+import streaming
 import sweeps
 from ybar import (
     CPEBoostingClassifierCV,
@@ -178,7 +180,9 @@ BENCHMARKS = {
         *(draw, knn_path, boosting_path),
         *decoding.BENCHMARKS,
         *networks.BENCHMARKS,
+        *loops.BENCHMARKS,
         *populations.BENCHMARKS,
+        *streaming.BENCHMARKS,
         *sweeps.BENCHMARKS,
     )
 }

@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,12 @@ import ybar
 from ybar.cli import app
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # of gallery_order
 
 project = "ybar"
 author = "The ybar developers"
 version = release = ybar.__version__
-extensions = ["myst_parser", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.viewcode", "sphinx_gallery.gen_gallery"]
 extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napoleon")]
 html_theme = "furo"
 html_show_copyright = False
@@ -31,9 +31,22 @@ exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autosummary_generate = False
-default_role = "code"
+default_role = "py:obj"  # a link where the name has an entry, otherwise code
 napoleon_use_param = napoleon_use_rtype = False  # types are prose, not cross-references
 napoleon_custom_sections = [("Attributes", "params_style")]  # keeps the underscore of `classes_`
+# Examples run if they have changed since the last build.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "",  # run all of them
+    "within_subsection_order": "gallery_order.ReadingOrder",
+    "abort_on_example_error": True,
+    "image_srcset": ["2x"],
+    "reference_url": {"ybar": None},
+    "doc_module": ("ybar",),
+    "download_all_examples": False,
+    "show_signature": False,
+}
 suppress_warnings = ["autosummary.import_cycle"]  # a page shows the docstring of its module too
 
 # The modules of the API reference, in the order of its index, with a title for each page.
@@ -75,6 +88,15 @@ def public_names(module: Any) -> list[str]:
     return list(getattr(module, "__all__", None) or defined)
 
 
+def attribute_docs(module_name: str, name: str) -> list[str]:
+    """Return the comment of a public variable, from the module of the package that defines it."""
+    for each in [module_name, *(m for m in sys.modules if m.startswith(f"{module_name}."))]:
+        documented = ModuleAnalyzer.for_module(each).find_attr_docs().get(("", name))
+        if documented:
+            return list(documented)
+    return []
+
+
 def api_entry(module_name: str, name: str, value: Any) -> list[str]:
     """Return the directive that documents one public name."""
     if inspect.isclass(value):
@@ -87,8 +109,22 @@ def api_entry(module_name: str, name: str, value: Any) -> list[str]:
         return [*directive, ""]
     if callable(value):
         return [f".. autofunction:: {module_name}.{name}", ""]
-    documented = ModuleAnalyzer.for_module(module_name).find_attr_docs().get(("", name), [])
+    documented = attribute_docs(module_name, name)
     return [f".. py:data:: {module_name}.{name}", "", *(f"   {line}" for line in documented), ""]
+
+
+def source_module(_app: Any, module_name: str, attribute: str) -> str | None:
+    """Return the module that defines an attribute; Sphinx does not know that of a property."""
+    value: Any = importlib.import_module(module_name)
+    for name in attribute.split("."):
+        value = getattr(value, name, None)
+    value = getattr(value, "fget", None) or getattr(value, "func", None) or value
+    return getattr(value, "__module__", None)
+
+
+def setup(app: Any) -> None:
+    """Let properties link to their source."""
+    app.connect("viewcode-follow-imported", source_module)
 
 
 def api_page(title: str, module_name: str) -> str:
@@ -115,18 +151,6 @@ def command_help(command: Any, name: str, parent: Any = None) -> Iterator[str]:
         yield from command_help(child, each, context)
 
 
-def run_example(script: Path) -> None:
-    """Run an example for its picture and output, unless both are newer than the example."""
-    picture, output = (HERE / "_gallery" / f"{script.stem}.{kind}" for kind in ("png", "txt"))
-    if output.exists() and output.stat().st_mtime > script.stat().st_mtime:
-        return
-    picture.parent.mkdir(exist_ok=True)
-    command = [sys.executable, str(script), "--output", str(picture)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-
-    output.write_text(done.stdout, "utf-8")
-
-
 def write(path: Path, text: str) -> None:
     """Write a generated page, unless it already has this text: Sphinx rebuilds what changed."""
     path.parent.mkdir(exist_ok=True)
@@ -138,6 +162,3 @@ commands = command_help(typer.main.get_command(app), "ybar")
 write(HERE / "commands.md", "\n".join(["# All commands\n", *commands]))
 for page, (title, module_name) in API.items():
     write(HERE / "api" / f"{page}.md", api_page(title, module_name))
-for script in sorted((HERE.parent / "examples").glob("*.py")):
-    if script.stem != "cnn":  # needs a download
-        run_example(script)

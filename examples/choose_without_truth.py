@@ -1,25 +1,21 @@
-"""Choose among models without a single true label.
+"""
+Choose a model without true labels
+==================================
+
+Choose among models without a single true label.
 
 You learn two criteria that need complementary labels only. URE estimates the error rate, but it
 inverts the transition matrix T: if T is nearly singular, its error bars are too wide. SCEL, the log
 loss of the complementary labels, inverts nothing, and prefers calibrated models.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from ybar import CPEClassifier, datasets, labels, metrics, transition
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 models = {f"logistic C={C:g}": LogisticRegression(C=C, max_iter=2000) for C in (0.01, 0.1, 1)}
 models |= {f"neighbours k={k}": KNeighborsClassifier(k) for k in (20, 40, 150, 600)}
@@ -28,7 +24,7 @@ for leaf in (5, 20, 80):
 markers = ["o"] * 3 + ["s"] * 4 + ["^"] * 3
 
 d = datasets.load("digits", test_size=0.4)
-figure = Figure(figsize=(9.5, 6.5), layout="constrained")
+figure = plt.figure(figsize=(9.5, 6.5), layout="constrained")
 axes = figure.subplots(2, 2, sharey="row")
 for i, T in enumerate((transition.uniform(10), transition.strong(10, random_state=1))):
     y_comp = labels.draw(d.y_train, T, random_state=11)
@@ -54,5 +50,4 @@ for i, T in enumerate((transition.uniform(10), transition.strong(10, random_stat
 for marker, kind in zip("os^", ("logistic regression", "neighbours", "trees"), strict=True):
     axes[1, 0].plot([], [], marker, color="0.5", label=kind)
 axes[1, 0].legend(loc="lower left")
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

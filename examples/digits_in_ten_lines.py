@@ -1,20 +1,16 @@
-"""Learn handwritten digits from labels that only say what an image is not, in ten lines.
+"""
+Digits in ten lines
+===================
+
+Learn handwritten digits from labels that only say what an image is not, in ten lines.
 
 You learn all steps at once: a transition matrix T, complementary labels, a classifier, its ordinary
 predictions, and their accuracy, measured with true labels and estimated without them.
 """
 
-import argparse
-from pathlib import Path
-
-from matplotlib.figure import Figure
+import matplotlib.pyplot as plt
 
 from ybar import CPEKNeighborsClassifierCV, datasets, labels, metrics, transition
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits")
 T = transition.strong(10, random_state=0)  # how likely each wrong class is to be named
@@ -27,10 +23,13 @@ y_unseen = labels.draw(d.y_test, T, random_state=2)  # complementary labels of t
 error, std_error = metrics.ure_zero_one(y_unseen, y_pred, T, return_std_error=True)
 print(f"{len(y_comp)} images, one complementary label each; k = {clf.n_neighbors_} neighbours")
 print(f"accuracy on true labels: {(y_pred == d.y_test).mean():.3f}")
-print(f"accuracy estimated without true labels: {1 - error:.2f} ± {std_error:.2f}")
+print(f"accuracy estimated without true labels: {1 - error:.2f} ± {std_error:.2f} (standard error)")
 print(f"SCEL: {-clf.score(d.X_test, y_unseen):.3f} (a constant guess: 2.303)")
 
-figure = Figure(figsize=(9.5, 2.5), layout="constrained")
+# %%
+# First row: training images with their labels. Second row: test images with predictions.
+
+figure = plt.figure(figsize=(9.5, 2.5), layout="constrained")
 axes = figure.subplots(2, 10)
 for i in range(10):
     axes[0, i].imshow(d.X_train[i].reshape(8, 8), cmap="gray_r")
@@ -44,5 +43,4 @@ for ax, row_name in zip(axes[:, 0], ("training\nlabel", "prediction"), strict=Tr
 for ax in axes.flat:
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

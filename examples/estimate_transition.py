@@ -1,22 +1,18 @@
-"""Estimate the transition matrix T from a few true labels.
+"""
+Estimate T from a few true labels
+=================================
+
+Estimate the transition matrix T from a few true labels.
 
 You learn what to do if T is unknown: an expert labels a few examples, and T is estimated from their
 pairs of labels. Epsilon is the largest L1 distance between a row of the true T and of the estimate.
 Assuming a uniform T fails here.
 """
 
-import argparse
-from pathlib import Path
-
-from matplotlib.figure import Figure
+import matplotlib.pyplot as plt
 
 from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition
 from ybar.displays import TransitionDisplay
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits")
 T = transition.strong(10, random_state=0)  # unknown in practice
@@ -35,7 +31,10 @@ for name, matrix in matrices.items():
     epsilon = transition.epsilon(T, matrix)
     print(f"{source}: epsilon {epsilon:.2f}, accuracy {accuracy[name]:.3f}")
 
-figure = Figure(figsize=(12.5, 4), layout="constrained")
+# %%
+# The true T, an estimate of it, and the accuracy with each matrix:
+
+figure = plt.figure(figsize=(12.5, 4), layout="constrained")
 left, middle, right = figure.subplots(1, 3, width_ratios=(1.1, 1.1, 1))
 for ax, name, title in (
     (left, "true", "the true T"),
@@ -48,5 +47,4 @@ right.bar(bars, accuracy.values(), color=["0.7", *["#0072B2"] * 4, "0.4"])
 for bar, value in zip(bars, accuracy.values(), strict=True):
     right.annotate(f"{value:.2f}", (bar, value), ha="center", va="bottom", fontsize=9)
 right.set(ylim=(0, 1), ylabel="accuracy", xlabel="true labels used to estimate T (none: uniform T)")
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

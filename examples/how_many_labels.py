@@ -1,21 +1,17 @@
-"""Find out how many labels are enough under different transition matrices T.
+"""
+Find out how many labels are enough
+===================================
+
+Find out how many labels are enough under different transition matrices T.
 
 You learn to describe T before anyone has answered, and to simulate a learning curve under it. The
 more the labels depend on the class (strong T), the fewer labels are needed.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from ybar import CPEKNeighborsClassifierCV, datasets, labels, transition
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits")
 matrices = {
@@ -25,7 +21,7 @@ matrices = {
     "strong, 20% noise": transition.with_uniform_noise(transition.strong(10, 0), 0.2),
 }
 sizes = [200, 400, 800, 1347]
-figure = Figure(figsize=(6.5, 4), layout="constrained")
+figure = plt.figure(figsize=(6.5, 4), layout="constrained")
 ax = figure.subplots()
 for (name, T), style in zip(matrices.items(), ("o:", "s--", "D-", "^-."), strict=True):
     curves = []
@@ -39,13 +35,13 @@ for (name, T), style in zip(matrices.items(), ("o:", "s--", "D-", "^-."), strict
     mean = np.mean(curves, axis=0)
     print(f"{name}: gamma {transition.gamma(T):.2f}, accuracy at {sizes[-1]} labels {mean[-1]:.3f}")
     print("  " + transition.describe(T).splitlines()[-1])
-    ax.errorbar(sizes, mean, np.std(curves, axis=0), fmt=style, capsize=3, label=name)
+    error = np.std(curves, axis=0, ddof=1) / len(curves) ** 0.5
+    ax.errorbar(sizes, mean, error, fmt=style, capsize=3, label=name)
 ax.set_xscale("log")
 ax.set_xticks(sizes, map(str, sizes))
 ax.minorticks_off()
-ax.set(xlabel="complementary labels", ylabel="accuracy on test images (± standard deviation)")
+ax.set(xlabel="complementary labels", ylabel="accuracy on test images (± standard error)")
 ax.set_ylim(0, 1)
 ax.grid(alpha=0.3)
 ax.legend(loc="lower right", title="T")
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

@@ -1,24 +1,21 @@
-"""Learn from labels that are sometimes wrong, although T says that they never are.
+"""
+Learn from labels that are sometimes wrong
+==========================================
+
+Learn from labels that are sometimes wrong, although T says that they never are.
 
 You learn that `cpe-n` learns the noise level together with the network. Both methods receive the T
 without noise. `cpe-f` loses accuracy as the noise increases; `cpe-n` is about as accurate as a
 network that knows the noise level.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
 
 SETTINGS = {"max_epochs": 50, "batch_size": 512, "learning_rate": 2e-3, "random_state": 0}
 
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits")
 X, y = np.repeat(d.X_train, 4, axis=0), np.repeat(d.y_train, 4)  # four labels per image
@@ -40,7 +37,10 @@ for level in levels:
     noise, low, high = estimates[-1]
     print(f"noise {level:.1f}: {accuracies}; estimated noise {noise:.2f} ({low:.2f} to {high:.2f})")
 
-figure = Figure(figsize=(9, 3.6), layout="constrained")
+# %%
+# Bars are 95% intervals of the estimated noise level.
+
+figure = plt.figure(figsize=(9, 3.6), layout="constrained")
 left, right = figure.subplots(1, 2)
 styles = [("o-", "#D55E00"), ("s-", "#0072B2"), ("^:", "0.4")]
 for (name, results), (style, color) in zip(accuracy.items(), styles, strict=True):
@@ -56,5 +56,4 @@ right.legend()
 for ax in (left, right):
     ax.set_xticks(levels)
     ax.grid(alpha=0.3)
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

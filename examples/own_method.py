@@ -1,4 +1,8 @@
-"""Write a training method of your own: one short function.
+"""
+Write your own training method
+==============================
+
+Write a training method of your own: one short function.
 
 You learn to write a loss of the logits, the complementary labels and log T, to register it, and to
 compare it over several draws of labels. This loss is the forward loss with a small reward for the
@@ -6,11 +10,8 @@ entropy of p. Its SCEL is higher (worse), yet it predicts about as well: SCEL ev
 probabilities, not classes.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
 from ybar.neural import methods
@@ -27,15 +28,11 @@ def doubtful(logits, y_comp, log_T):
 
 methods.register("doubtful", doubtful)
 
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits")
 T = transition.uniform(10)
 settings = {"transition": T, "max_epochs": 100, "learning_rate": 2e-3, "random_state": 0}
-figure = Figure(figsize=(6.5, 3.8), layout="constrained")
+figure = plt.figure(figsize=(6.5, 3.8), layout="constrained")
 ax = figure.subplots()
 for method, style in {"doubtful": "-", "cpe-f": "--"}.items():
     accuracy = []
@@ -51,5 +48,4 @@ ax.axhline(np.log(10), color="0.6", lw=0.8)
 ax.annotate("a constant guess", (70, np.log(10)), va="bottom", fontsize=9, color="0.4")
 ax.set(xlabel="epoch", ylabel="SCEL on held-out labels", title="one colour per draw of labels")
 ax.legend(loc="lower left")
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

@@ -1,20 +1,16 @@
-"""Plan a collection: which question to ask, and how many answers to buy.
+"""
+Compare ways to ask
+===================
+
+Plan a collection: which question to ask, and how many answers to buy.
 
 You learn to compare designs before anyone has answered: by the information in a label, and by
 simulation on a pilot of your own. Some informative transition matrices cannot be enforced.
 """
 
-import argparse
-from pathlib import Path
-
-from matplotlib.figure import Figure
+import matplotlib.pyplot as plt
 
 from ybar import CPEKNeighborsClassifierCV, collection, datasets
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits")
 plan = collection.plan(
@@ -29,7 +25,10 @@ plan = collection.plan(
 )
 print(plan)
 
-figure = Figure(figsize=(9, 4), layout="constrained")
+# %%
+# The information in a label of each design, and the simulated accuracy:
+
+figure = plt.figure(figsize=(9, 4), layout="constrained")
 left, right = figure.subplots(1, 2)
 for design, marker in zip(plan.designs, "osPD^v", strict=True):
     color, line = ("C0", "-") if design.enforceable else ("C1", "--")
@@ -50,5 +49,4 @@ right.minorticks_off()
 right.set_title("simulated; the line is the target")
 right.legend(loc="lower right", ncols=2)
 right.grid(alpha=0.3)
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

@@ -1,21 +1,17 @@
-"""Use several complementary labels per example, as a boolean array.
+"""
+Use several labels per example
+==============================
+
+Use several complementary labels per example, as a boolean array.
 
 You learn how to pass them, and their effect: more labels per image increase the accuracy, and
 make the estimate of the accuracy without true labels more precise.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from ybar import CPEKNeighborsClassifierCV, datasets, metrics, transition
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 
 def rule_out(y, n_labels, rng):
@@ -40,17 +36,19 @@ for n_labels in counts:
     std_error.append(error_std)
     print(
         f"{n_labels} labels per image: accuracy {accuracy[-1]:.3f}, "
-        f"estimated without true labels {estimate[-1]:.3f} ± {std_error[-1]:.3f}"
+        f"estimated without true labels {estimate[-1]:.3f} ± {std_error[-1]:.3f} (standard error)"
     )
 
-figure = Figure(figsize=(6, 3.8), layout="constrained")
+# %%
+# Bars are one standard error to both sides.
+
+figure = plt.figure(figsize=(6, 3.8), layout="constrained")
 ax = figure.subplots()
 ax.plot(counts, accuracy, "o-", color="#0072B2", label="on true labels")
-bars = ax.errorbar(counts, estimate, 2 * np.array(std_error), fmt="D", capsize=4, color="#D55E00")
-bars.set_label("estimated without true labels (± 2 standard errors)")
+bars = ax.errorbar(counts, estimate, std_error, fmt="D", capsize=4, color="#D55E00")
+bars.set_label("estimated without true labels (± standard error)")
 ax.set(xlabel="complementary labels per image", ylabel="accuracy on test images")
 ax.set_xticks(counts)
 ax.grid(alpha=0.3)
 ax.legend(loc="lower right")
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

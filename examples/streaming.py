@@ -1,21 +1,17 @@
-"""Learn from a stream of answers with `partial_fit`.
+"""
+Learn from a stream
+===================
+
+Learn from a stream of answers with `partial_fit`.
 
 You learn to test, then train: each part of the stream first evaluates the model by SCEL, the log
 loss of complementary labels, and then trains it. The curve shows when the model no longer improves.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from ybar import ComplementaryNetClassifier, datasets, labels, transition
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits")
 T = transition.strong(10, random_state=0)
@@ -41,7 +37,10 @@ for part in range(80):
 for i in (0, 9, 39, -1):
     print(f"after {seen[i]:5} labels: SCEL {scel[i]:.3f}, accuracy {accuracy[i]:.3f}")
 
-figure = Figure(figsize=(6.5, 3.8), layout="constrained")
+# %%
+# SCEL falls while the model improves:
+
+figure = plt.figure(figsize=(6.5, 3.8), layout="constrained")
 ax = figure.subplots()
 ax.plot(seen, scel, color="#D55E00", lw=1)
 ax.set_xlabel("complementary labels seen")
@@ -50,5 +49,4 @@ ax.grid(alpha=0.3)
 right = ax.twinx()
 right.plot(seen, accuracy, "--", color="#0072B2")
 right.set_ylabel("accuracy on test images (dashed)", color="#0072B2")
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

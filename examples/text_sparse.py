@@ -1,14 +1,15 @@
-"""Sort short texts by topic when readers only say which topic a text is not about.
+"""
+Classify texts
+==============
+
+Sort short texts by topic when readers only say which topic a text is not about.
 
 You learn that sparse features and pipelines work as in scikit-learn, that classes can be strings,
 and how to interpret the model: words that make "not sport" unlikely are the words of sport.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,11 +24,6 @@ TOPICS = {
     "sport": "match goal team coach league sprint referee medal stadium score",
 }
 COMMON = "the a of and in was with after before new old said many first last year people"
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 rng = np.random.default_rng(0)
 classes = np.array(list(TOPICS))
@@ -49,12 +45,14 @@ print(f"{texts[2000]!r}: not {y_comp[2000]}, so {clf.predict(texts[2000:2001])[0
 print(f"accuracy {accuracy:.3f}")
 
 words, against = clf[0].get_feature_names_out(), -clf[1].estimator_.coef_
-figure = Figure(figsize=(10, 2.8), layout="constrained")
+# %%
+# The words that are the strongest evidence for each topic:
+
+figure = plt.figure(figsize=(10, 2.8), layout="constrained")
 for ax, topic, weights in zip(figure.subplots(1, 5), clf.classes_, against, strict=True):
     top = np.argsort(weights)[-6:]
     ax.barh(words[top], weights[top], color="#0072B2")
     ax.set_title(f"against “not {topic}”", fontsize=10)
     ax.tick_params(labelsize=9)
 figure.supxlabel("weight of the word (logistic regression)", fontsize=10)
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=120)
+plt.show()

@@ -1,24 +1,20 @@
-"""Explain predictions, and estimate the confusion matrix without true labels.
+"""
+Explain predictions
+===================
+
+Explain predictions, and estimate the confusion matrix without true labels.
 
 You learn to read two displays. The first shows the complementary probabilities q of an image beside
 the rows of T: the class of the nearest row is predicted. The second is a confusion matrix from
 complementary labels alone, with a standard error per cell, beside the one from true labels.
 """
 
-import argparse
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.ensemble import ExtraTreesClassifier
 
 from ybar import CPEClassifier, datasets, labels, transition
 from ybar.displays import ConfusionDisplay, DecoderDisplay
-
-HERE = Path(__file__)
-parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--output", type=Path, default=HERE.parent / "output" / f"{HERE.stem}.png")
-output = parser.parse_args().output
 
 d = datasets.load("digits", test_size=0.5)
 train, test = d.y_train < 5, d.y_test < 5  # five digits, so that the cells can be read
@@ -32,7 +28,7 @@ wrong = np.flatnonzero(clf.predict(X_test) != y_test)
 right = np.flatnonzero(clf.predict(X_test) == y_test)
 examples = [right[0], wrong[0]]
 
-figure = Figure(figsize=(10, 8.5), layout="constrained")
+figure = plt.figure(figsize=(10, 8.5), layout="constrained")
 grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.15))
 top = figure.add_subplot(grid[0, :])
 DecoderDisplay.from_estimator(clf, X_test[examples], y_true=y_test[examples], ax=top)
@@ -40,8 +36,8 @@ left, right = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
 true = ConfusionDisplay.from_estimator(clf, X_test, y_test, ax=left)
 estimated = ConfusionDisplay.from_estimator_complementary(clf, X_test, y_unseen, ax=right)
 print(f"accuracy on true labels: {1 - true.error_rate:.3f}")
-print(f"estimated without them: {1 - estimated.error_rate:.3f} ± {estimated.error_std_error:.3f}")
+error = f"{estimated.error_std_error:.3f} (standard error)"
+print(f"estimated without them: {1 - estimated.error_rate:.3f} ± {error}")
 distance = np.abs(estimated.matrix - true.matrix) / estimated.std_error
 print(f"cells within two standard errors of the truth: {(distance <= 2).mean():.0%}")
-output.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(output, dpi=110)
+plt.show()

@@ -1,9 +1,9 @@
 """Hold choices made without true labels against the best by true labels, on the paper's runs.
 
-Reads ``results/paper/runs.csv`` (the ledger) and ``results/choosing_neighbors.csv`` (every k, see
-``choosing_neighbors.py``), writes ``results/choosing.csv`` (one line a choice) and
-``results/choosing.md``. A trial counts where all CPE runs of a base are there; a column is the mean
-of its trials.
+Reads ``results/paper/runs.csv``, ``results/choices/transition_layer.csv`` (``cpe-t`` as ybar trains
+it by default) and ``results/choosing_neighbors.csv`` (every k, see ``choosing_neighbors.py``);
+writes ``results/choosing.csv`` (one line per choice) and ``results/choosing.md``. A trial counts if
+all CPE runs of a base are there; a column is the mean of its trials.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ def of_neighbors(line: dict[str, str]) -> Candidate:
 def read() -> dict[Trial, list[Candidate]]:
     """Return all candidates of each trial."""
     found: dict[Trial, list[Candidate]] = {}
-    runs = transfer.read(RESULTS / "paper" / "runs.csv")
+    runs = [e for e in transfer.read(RESULTS / "paper" / "runs.csv") if not _is_cpe_t(e)]
+    runs += transfer.read(RESULTS / "choices" / "transition_layer.csv")
     for trial, entry in complete(runs, plan_file.read("paper")):
         found.setdefault(trial, []).extend(of_ledger(entry))
     with (RESULTS / "choosing_neighbors.csv").open() as file:
@@ -149,6 +150,10 @@ def read() -> dict[Trial, list[Candidate]]:
             trial = Trial(line["dataset"], line["setting"], int(line["trial"]))
             found.setdefault(trial, []).append(of_neighbors(line))
     return found
+
+
+def _is_cpe_t(entry: Entry) -> bool:
+    return bool(entry.config["method"] == "cpe-t")
 
 
 def complete(entries: Iterable[Entry], plan: Plan) -> Iterator[tuple[Trial, Entry]]:

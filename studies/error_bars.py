@@ -96,6 +96,7 @@ def measured(case: Case, trial: int) -> dict[str, Any]:
     clf = ComplementaryNetClassifier(
         case.method,
         (50,),
+        learning_rate=1e-3,
         transition=T,
         transition_trust=case.trust,
         classes=range(n_classes),

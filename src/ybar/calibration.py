@@ -71,8 +71,8 @@ def fit_temperature(
     Returns
     -------
     float
-        From 1/20 to 20. A label with probability 0 at every temperature counts as one of
-        probability 1/(n+1) among n labels, as in `ybar.metrics.scel_scorer`.
+        From 1/20 to 20. If a label has probability 0 at every temperature, 1/(n+1) replaces it
+        among n labels, as in `ybar.metrics.scel_scorer`.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Estimate T from complementary labels alone, without a single true label.
 
 If labels follow T, ``q = p T``: every q lies in the simplex whose corners are the rows of T, and an
-example whose class is certain lies in a corner. So estimating T means finding the corners. The
-diagonal decides which corner belongs to which class, since a class is rarely ruled out for its own
-examples.
+example whose class is certain lies in a corner. To estimate T, find the corners, and then the class
+of each corner: its label is rare there, because a class is rarely ruled out for its own examples.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _MOST_ROWS = {"anchors": 3000, "vertices": 50_000, "volume": 3000}
 _MOST_ROWS_OF_VOLUME = 1000
 _SHARES = {"anchors": 0.5, "vertices": 0.1, "volume": 0.5}
 _ROUNDS, _CONVERGED = 20, 1e-4
-_BETTER = 1e-3  # relative decrease of the misfit for which a fit counts as better
+_BETTER = 1e-3  # a fit is better if its misfit is smaller by this share
 _SAME = 1e-4  # rows of T, and assignments of rows to classes, closer than this count as equal
 _SMALLER_PART = 0.7  # share of a class's examples by which an entry of T counts as 0
 _NEVER = 1e-4  # rarer labels count as never occurring
 _RANK_TOLERANCE = 1e-6
 _BEYOND_CHANCE = 2.0  # standard errors
-_SMALLEST_ENTRY = 1e-4  # where the search of "volume" starts for an entry that is 0
+_SMALLEST_ENTRY = 1e-4  # the start of "volume" for an entry that is 0
 _INSTEAD = "label some rows with their true class and use transition.estimate(y_true, y_comp)"
 
 
@@ -50,8 +49,8 @@ def estimate_from_probabilities(
     """Estimate T from the complementary probabilities of a model.
 
     Every q is a mixture of the rows of T, so the rows of T are the corners of the set that q spans.
-    The diagonal decides which corner belongs to which class: a class is rarely ruled out for its
-    own examples. T is identifiable if
+    The class of a corner is found by the diagonal: a class is rarely ruled out for its own
+    examples. T is identifiable if
 
     - q is accurate: the model is fitted to many labels and separates the classes;
     - every class has examples whose class is certain ("anchors", "vertices"), or examples that are
@@ -79,12 +78,12 @@ def estimate_from_probabilities(
           below 1/K. Needs no certain examples, but an accurate q. Finds a local minimum.
     share : float, optional
         Share of the examples of a class that count as certain, above 0 and at most 1; by default
-        0.5, for "vertices" 0.1. A smaller share mixes in less of other classes, a larger share
-        averages over more noise.
+        0.5, for "vertices" 0.1. A smaller share includes fewer examples of other classes; a
+        larger one averages over more examples.
     volume : float
         Weight of the volume: about a fifth of the mean Kullback-Leibler divergence between q and
-        the true q, which is (K-1)/(2n) for frequencies of n labels. Compare several weights by the
-        SCEL of ``decode.class_probabilities(q, T) @ T``.
+        the true q, which is (K-1)/(2n) for frequencies of n labels. Compare weights by the SCEL
+        of ``decode.class_probabilities(q, T) @ T``.
     y_comp : array-like of shape (N,) of class indices, or boolean array of shape (N, K), optional
         Complementary labels of the rows of q, if the model was not fitted to them. They must
         confirm that q varies in K-1 directions by more than chance (two standard errors);

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from displays_helpers import UNIFORM, drawn
-from ybar import displays
+from ybar import displays, transition
 from ybar.displays import ConfusionDisplay, DecoderDisplay, TransitionDisplay
 
 
@@ -75,3 +75,14 @@ def test_plot_returns_the_display_with_its_axis_and_figure(display, ax):
 
 
 # Names
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 30])
+def test_a_new_figure_cuts_off_no_label(n_classes):
+    display = TransitionDisplay.from_matrix(transition.uniform(n_classes))
+    display.figure_.draw_without_rendering()
+    labels, figure = display.ax_.get_tightbbox(), display.figure_.bbox
+    assert labels.x0 >= figure.x0
+    assert labels.y0 >= figure.y0
+    assert labels.x1 <= figure.x1
+    assert labels.y1 <= figure.y1

@@ -53,7 +53,8 @@ def test_everything_is_labelled():
     assert display.ax_.get_xlabel() == "epoch"
     assert display.ax_.get_ylabel() == "SCEL (held out)"
     assert display.loss_ax_.get_ylabel() == "training loss (dashed)"
-    assert texts(display.ax_) == ["SCEL (held out)", "training loss", "epoch kept: 3"]
+    lines = ["SCEL (held out)", "training loss"]
+    assert texts(display.ax_) == [*lines, "± standard error", "epoch kept: 3"]
 
 
 def test_lines_differ_without_colour():

@@ -62,7 +62,7 @@ def test_dry_run_counts_and_writes_nothing(unbroken, folder, ran_here):
     code, out, _ = ran_here("reproduce", "mine.toml", "--dry-run", cwd=folder)
     assert code == 0
     assert f"{2 * 2 * (1 + 4 * 2)} runs" in out
-    assert f"{N_RUNS} trainings, as 8 jobs" in out
+    assert f"{N_RUNS} trainings in 8 jobs" in out
     assert f"In the ledger: 0. To run: {N_RUNS}, about" in out
     assert os.listdir(folder) == ["mine.toml"]
     done = unbroken[0] / "mine.sqlite"
@@ -141,7 +141,7 @@ def test_a_run_that_failed_is_marked_and_said(unbroken, folder, ran_here):
     code, out, err = ran_here("reproduce", "mine.toml", "--no-run", cwd=folder)
     assert code == 0, err
     assert out.count("(2/2†)") == 4  # Fwd and CPE-F, and the comparison for Fwd
-    assert "2 runs have failed" in out
+    assert "2 runs failed" in out
     results = folder / "mine-results"
     assert "(2/2†)" in (results / "tables.md").read_text()
     assert r"(2/2\dag{})" in (results / "tables.tex").read_text()
@@ -203,6 +203,6 @@ def test_help_has_examples(capsys, monkeypatch):
 
 
 def test_the_plans_that_come_with_ybar_can_be_read():
-    assert plan_file.packaged() == ["digits", "leaderboard", "paper"]
+    assert plan_file.packaged() == ["digits", "field", "leaderboard", "paper"]
     for name in plan_file.packaged():
         assert plan_file.read(name).name == name

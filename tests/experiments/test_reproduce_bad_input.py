@@ -41,7 +41,7 @@ WRONG = {
     "no such plan": (
         ["nowhere.toml"],
         2,
-        "plan must be a TOML file or one of digits, leaderboard, paper",
+        "plan must be a TOML file or one of digits, field, leaderboard, paper",
     ),
     "unknown option": (["--colour", "red"], 2, "No such option"),
     "no jobs": (["mine.toml", "--jobs", "0"], 2, "--jobs"),
@@ -53,7 +53,7 @@ WRONG = {
     "what no base has": (
         ["apart.toml", "--base", "knn", "--setting", "noise-0.2"],
         2,
-        "--setting, --base must together name runs of the plan",
+        "--setting, --base must select some run",
     ),
     "unknown epoch": (["mine.toml", "--epoch", "first"], 2, "--epoch"),
     "a wrong plan": (

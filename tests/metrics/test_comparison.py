@@ -263,14 +263,18 @@ def test_the_scatter_of_counts_hides_in_q_what_p_shows():
 @pytest.mark.parametrize(
     ("comparison", "text"),
     [
-        (metrics.Comparison(0.0, 0.0, 0.0, 1.0, 30, 29), "no difference (± 0, p = 1, 30 rows)"),
+        (
+            metrics.Comparison(0.0, 0.0, 0.0, 1.0, 30, 29),
+            "no difference (standard error 0, p = 1, 30 rows)",
+        ),
         (
             metrics.Comparison(-0.01234, 0.0045, -2.742, 0.00612, 6000, 5999),
-            "the first is lower by 0.01234 ± 0.0045 (t = -2.74, p = 0.0061, 6,000 rows)",
+            "the first is lower by 0.01234 ± 0.0045 "
+            "(standard error; t = -2.74, p = 0.0061, 6,000 rows)",
         ),
         (
             metrics.Comparison(0.5, 0.0, math.inf, 0.0, 4, 3),
-            "the second is lower by 0.5 ± 0 (t = inf, p = 0, 4 rows)",
+            "the second is lower by 0.5 ± 0 (standard error; t = inf, p = 0, 4 rows)",
         ),
     ],
 )

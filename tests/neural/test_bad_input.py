@@ -73,6 +73,9 @@ CASES = [
         for value in (0, -1, "fast", True)
     ),
     pytest.param(
+        lambda: net(n_threads=0).fit(X, Y), ValueError, ["n_threads", "0"], id="net-n-threads-zero"
+    ),
+    pytest.param(
         lambda: net_cv(learning_rates=0.1).fit(X, Y),
         ValueError,
         ["learning_rates", "0.1", "[0.1]"],

@@ -209,6 +209,25 @@ def test_threads_and_random_states_are_as_before(strong):
         torch.set_num_threads(before)
 
 
+def test_one_training_on_several_threads_differs_by_rounding_only(strong):
+    X, y_comp, X_test, _, T = strong
+    states = []
+
+    def record_threads(_):
+        states.append((torch.get_num_threads(), (torch.tensor(1e-38) * 0.1).item()))
+
+    before = torch.get_num_threads()
+    wide = {"hidden_layer_sizes": (600,), "max_epochs": 3, "transition": T}
+    one = net(**wide).fit(X, y_comp)
+    two = net(**wide, n_threads=2, callbacks=[record_threads]).fit(X, y_comp)
+    assert torch.get_num_threads() == before
+    assert states == [(2, 0.0)] * 3
+    np.testing.assert_allclose(two.predict_proba(X_test), one.predict_proba(X_test), atol=1e-3)
+    assert same_bits(two, net(**wide, n_threads=2).fit(X, y_comp))
+    assert np.isfinite(two.partial_fit(X, y_comp).history_["loss"][-1])
+    assert torch.get_num_threads() == before
+
+
 def test_a_progress_bar_is_shown_on_request(blobs, capsys):
     X, _, y_comp = blobs
     net(verbose=True, max_epochs=2).fit(X, y_comp)

@@ -17,6 +17,7 @@ from ybar.neural.data import Rows
 from ybar.neural.evaluate import Reading
 from ybar.neural.samples import Samples
 from ybar.neural.transition_estimate import TransitionEstimate
+from ybar.neural.transition_layer import Judgement
 
 
 def test_held_out_losses_have_the_weight_of_their_row():
@@ -95,9 +96,8 @@ def test_each_half_of_the_labels_is_judged_under_the_T_of_the_other():
         alone = TransitionEstimate(logits[others], k[others], weight[others], T).matrix(30)
         np.testing.assert_allclose(T_elsewhere, alone, atol=1e-9)
     outputs = evaluate.Outputs(logits, evaluate.Reading("p", "max", T), T)
-    values = evaluate.held_out(
-        outputs, Samples(np.arange(2000), k), np.arange(2000), np.linalg.pinv(T), parts
-    )
+    labels, judgement = Samples(np.arange(2000), k), Judgement(halves=parts)
+    values = evaluate.held_out(outputs, labels, labels.rows, np.linalg.pinv(T), judgement)
     q = np.exp(log_softmax(logits))
     expected = [-np.log((q[part] @ own)[np.arange(len(part)), k[part]]) for part, own in parts]
     assert values["scel"] == pytest.approx(np.concatenate(expected).mean())

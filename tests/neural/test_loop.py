@@ -12,7 +12,7 @@ import torch
 from neural_helpers import CPU, log_of, module_of, net, small_cnn
 from ybar.neural import fitting, methods, population
 from ybar.neural.data import Rows
-from ybar.neural.loop import Recipe, Stack, batches, one_thread, train
+from ybar.neural.loop import Recipe, Stack, batches, computing, train
 from ybar.neural.networks import Dense, Module
 from ybar.neural.objective import Run
 
@@ -118,25 +118,36 @@ def test_subnormal_numbers_are_taken_for_0_inside_only_and_in_this_thread_only(b
         assert other.submit(half_of_the_least_normal_number).result() > 0  # it runs by now
         try:
             torch.set_flush_denormal(before)
-            with one_thread():
+            with computing():
                 assert half_of_the_least_normal_number() == 0
                 assert other.submit(half_of_the_least_normal_number).result() > 0
             assert (half_of_the_least_normal_number() == 0) == before
-            with pytest.raises(ValueError, match="inside"), one_thread():
+            with pytest.raises(ValueError, match="inside"), computing():
                 raise ValueError("inside")
             assert (half_of_the_least_normal_number() == 0) == before
         finally:
             torch.set_flush_denormal(False)
 
 
-@pytest.mark.parametrize("sizes", [(64, 10), (64, 20, 10)])
+@pytest.mark.parametrize("sizes", [(64, 10), (64, 2000, 10)])
 @pytest.mark.parametrize("kind", ["dense", "module"])
-def test_no_weight_becomes_subnormal(sizes, kind, job, monkeypatch):
-    """Weights of features that are always 0 only decay, and would shrink for ever."""
+@pytest.mark.parametrize(
+    ("n_jobs", "n_threads", "averaging"), [(1, 1, 0.0), (1, 1, 0.9), (2, 1, 0.0), (1, 2, 0.9)]
+)
+def test_no_weight_becomes_subnormal(sizes, kind, n_jobs, n_threads, averaging, job, monkeypatch):
+    """Weights of features that are always 0 only decay, and would shrink for ever.
+
+    The wide network is trained by all threads of torch. They flush subnormal numbers only if they
+    are started by a thread that does, so other threads of torch are started first.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    torch.ones(1_000_000).add_(1)
+    torch.set_num_threads(before)
     _, training, held_out, T, _ = job
     X = job[0].copy()
     X[:, :20] = 0
-    recipe = Recipe(max_epochs=3, batch_size=100, weight_decay=1e-4)
+    recipe = Recipe(2, 400, 1e-4, averaging, n_threads=n_threads)
 
     dense = Dense(sizes, [0])
     weights = dense.weights(0)
@@ -144,17 +155,18 @@ def test_no_weight_becomes_subnormal(sizes, kind, job, monkeypatch):
     network = (lambda: module_of(dense)) if kind == "module" else None
 
     def weights_after_training():
-        (record,) = fitting.fit_runs(
-            [Run(methods.METHODS["cpe-f"], 1e-12)],
+        records = fitting.fit_runs(
+            [Run(methods.METHODS["cpe-f"], 1e-12)] * n_jobs,
             population.Data(X, training, held_out, T),
             fitting.Architecture(sizes, network),
             recipe,
             population.Selection("last"),
             order_seed=2,
             mask_seed=5,
+            n_jobs=n_jobs,
             start=fitting.Start(weights, None),
         )
-        return record.weights
+        return [array for record in records for array in record.weights]
 
     assert not any(is_subnormal(array).any() for array in weights_after_training())
     monkeypatch.setattr(torch, "set_flush_denormal", lambda _: False)

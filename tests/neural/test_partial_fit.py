@@ -134,3 +134,17 @@ def test_partial_fit_checks_what_fit_checks(strong):
     singular = np.full((10, 10), 0.1)
     with pytest.warns(UserWarning, match="T is singular"):
         net(method="ure", transition=singular, classes=range(10)).partial_fit(X, y_comp)
+
+
+def test_warm_start_keeps_held_out_rows_held_out():
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(400, 50)), rng.integers(10, size=400)
+    clf = net(
+        method="cpe-i", hidden_layer_sizes=(100,), warm_start=True, max_epochs=30, batch_size=32,
+        learning_rate=1e-2, weight_averaging=0.0, weight_decay=0.0, select="last",
+        random_state=None, dropout=0.0, input_dropout=0.0,
+    )  # fmt: skip
+    for n_rows in (300, 300, 400, 400):  # more rows may follow those of the last fit
+        clf.fit(X[:n_rows], noise[:n_rows])
+        # A network does not predict noise that it has not seen; it memorises the rest.
+        assert np.median(clf.history_["scel"]) > np.log(10) + 1

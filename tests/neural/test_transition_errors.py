@@ -19,6 +19,7 @@ from ybar.neural.evaluate import Reading
 from ybar.neural.samples import Samples
 from ybar.neural.transition_errors import _BIAS_PRECISION, _INFLATION
 from ybar.neural.transition_estimate import TransitionEstimate
+from ybar.neural.transition_layer import Judgement
 
 K = 4
 
@@ -76,9 +77,8 @@ def sampled(estimate, logits, k, T, n_rows, *, trust=0.0):
         matrix = transition.with_uniform_noise(T, estimate.noise_level)
     outputs = evaluate.Outputs(logits, Reading("p", "max", T), matrix)
     rows = np.arange(n_rows)
-    found = evaluate.held_out(
-        outputs, Samples(rows, k), rows, np.linalg.pinv(matrix), (), errors, estimated=True
-    )
+    judgement = Judgement(estimate, errors=errors)
+    found = evaluate.held_out(outputs, Samples(rows, k), rows, np.linalg.pinv(matrix), judgement)
     return found["ure"], found["ure_std_error"]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ybar.experiments.plan import jobs
+from ybar.experiments.plan.functions import Code
 from ybar.experiments.plan.model import Dataset, Network, Setting
 from ybar.experiments.runs import transfer
 from ybar.experiments.runs.entry import Entry
@@ -27,7 +28,7 @@ def entries(rename_runs):
     ((module, (_, sha256)),) = rename_runs.MODULES.items()
     loss, source = next(iter(rename_runs.LOSSES.items()))
     plain = jobs.Training("cpe-n", 1e-3)
-    own = jobs.Training("mine", 1e-3, loss=loss, source=source)
+    own = jobs.Training("mine", 1e-3, loss=loss, code=Code(sha256=source))
     setting, data = Setting("strong", "strong"), Dataset("digits")
     made = []
     for code, base, training in (
@@ -36,7 +37,7 @@ def entries(rename_runs):
         ("0" * 64, Network("other", module=module), plain),
         (None, Network("linear"), plain),
     ):
-        job = jobs.Job(data, "0" * 64, setting, 0, base, 0.1, (training,), code)
+        job = jobs.Job(data, "0" * 64, setting, 0, base, 0.1, (training,), Code(sha256=code))
         config = jobs.config(job, training)
         made.append(Entry(jobs.hash_of(config), config, seconds=1.5, finished="2026-01-01"))
     return made

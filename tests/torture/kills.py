@@ -1,18 +1,12 @@
-"""Kill `save` and ``ybar predict``, and let every call of theirs to the disk fail in turn."""
+"""Kill `save` and ``ybar predict`` at random instants."""
 
 import contextlib
-import errno
 import os
-import resource
 import signal
-import tempfile
 import time
 
 import child
 import numpy as np
-
-CALLS = 2 * 5  # mkstemp, fsync, chmod, replace, fsync of the folder; each with two errors
-BLOCKS = 60
 
 
 def prepare_save(folder):
@@ -51,43 +45,6 @@ def save(folder, number):
     if [path.name for path in target.parent.iterdir()] != [target.name]:
         return "lost", "a temporary file stays"
     return "right", f"{left} temporary files were left"
-
-
-def failing_save(folder, number):
-    """Let one call to the system fail while a model is saved."""
-    import ybar
-
-    old, new = (ybar.load(folder / f"{name}.model") for name in ("old", "new"))
-    target = folder / "target" / "m.ybar"
-    target.parent.mkdir(exist_ok=True)
-    ybar.save(old, target)
-    before = target.read_bytes()
-    code, failing = (errno.ENOSPC, errno.EIO)[number % 2], number // 2
-    calls = []
-
-    def fails(original):
-        def call(*arguments, **options):
-            calls.append(original)
-            if len(calls) - 1 == failing:
-                raise OSError(code, os.strerror(code))
-            return original(*arguments, **options)
-
-        return call
-
-    tempfile.mkstemp = fails(tempfile.mkstemp)
-    for name in ("fsync", "chmod", "replace"):
-        setattr(os, name, fails(getattr(os, name)))
-    try:
-        ybar.save(new, target)
-    except OSError as error:
-        synced = len(calls) == CALLS // 2  # the new file is in place when its folder is synced
-        if target.read_bytes() != before and not synced:
-            return "lost", f"call {failing}"
-        if [path.name for path in target.parent.iterdir()] != [target.name]:
-            return "lost", "a temporary file stays"
-        ybar.load(target)
-        return "refused", str(error)
-    return "silent", f"call {failing} failed, and nothing was said"
 
 
 def prepare_predict(folder):
@@ -131,25 +88,3 @@ def predict(folder, number):
     if content not in (b"before\n", (folder / "expected.csv").read_bytes()):
         return "lost", "neither the old file nor the whole new one"
     return "right", "old" if content == b"before\n" else "new"
-
-
-def failing_ledger(folder, number):
-    """Let the disk be full after so many blocks while runs are recorded."""
-    import shutil
-
-    import ledgers
-
-    path = folder / "full.sqlite"
-    shutil.copy(folder / "runs.sqlite", path)
-    size = path.stat().st_size
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512 * number, resource.RLIM_INFINITY))
-    try:
-        ledgers.record(path, range(1000, 1200))
-        outcome = "right", f"{size} bytes before"
-    except OSError as error:
-        outcome = ("refused" if "\n" not in str(error) else "traceback"), str(error)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-    if not ledgers.holds(path, range(ledgers.RUNS)):
-        return "lost", f"runs recorded before, block {number}"
-    return outcome

@@ -54,11 +54,12 @@ def _equal(one, two):
     )
 
 
-def holds(path, numbers):
-    """Return whether runs are in a ledger as they were recorded."""
-    found, _ = _read(path)
-    expected = [_entry(number) for number in numbers]
-    return all(each.hash in found and _equal(found[each.hash], each) for each in expected)
+def holds(path, numbers, among=None):
+    """Return whether runs are in a ledger, all of it as recorded, and no others but `among`."""
+    found, messages = _read(path)
+    possible = {entry.hash: entry for entry in map(_entry, among or numbers)}
+    sound = all(name in possible and _equal(found[name], possible[name]) for name in found)
+    return not messages and sound and {_entry(number).hash for number in numbers} <= found.keys()
 
 
 def prepare(folder):

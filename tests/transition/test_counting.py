@@ -273,7 +273,11 @@ def test_intervals_take_names_and_several_labels_a_row():
 
 @pytest.mark.parametrize(
     ("name", "n", "wrong", "entry"),
-    [("clcifar10", 10, 0.04058, 288 / 5000), ("clcifar20", 20, 0.02815, 201 / 7500)],
+    [
+        ("clcifar10", 10, 0.04058, 288 / 5000),
+        ("clcifar20", 20, 0.02815, 201 / 7500),
+        ("aclcifar10", 10, 0.00225, 17 / 15000),
+    ],
 )
 def test_annotators_err_and_are_far_from_uniform(name, n, wrong, entry):
     T = transition.annotators(name)
@@ -285,7 +289,8 @@ def test_annotators_err_and_are_far_from_uniform(name, n, wrong, entry):
     assert not transition.is_singular(T)
     file = importlib.resources.files("ybar.transition") / "annotators" / f"{name}.csv"
     lines = file.read_text("utf-8").splitlines()
-    assert re.match(r"# CLCIFAR.*labels of people.*arXiv 2305\.08295.*MIT", lines[0])
+    source = r"arXiv 2305\.08295.*MIT" if name != "aclcifar10" else "PAKDD_ACLImage.*licence"
+    assert re.match(rf"# {name.upper()}, labels of .*{source}", lines[0])
     assert len(set(lines[1].split(","))) == n
 
 

@@ -12,11 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import (
-    _num_samples,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from .. import decode, labels, metrics, transition
 from ..labels.observed import Observed, observe
@@ -40,19 +36,20 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     classes: ArrayLike | None
     classes_: AnyArray
     transition_: FloatArray
-    decoder_: Any  # the decoder that decoder=None stands for
-    estimates_: str = "q"  # what the classifier learns: q, or p, from which T makes q
+    decoder_: Any  # the decoder of decoder=None
+    estimates_: str = "q"  # what the classifier learns: "q", or "p", from which q = p T follows
     _allows_decoder_none = False
-
-    @property
-    def _accepts_evidence(self) -> bool:
-        """Whether the classifier learns from evidence of other kinds than complementary labels."""
-        return False
+    _accepts_evidence: Any = False  # whether it learns from other kinds of evidence than labels
 
     @property
     def label_transition_(self) -> FloatArray:
-        """The T that labels are assumed to follow; networks may estimate another one."""
+        """The T that labels are assumed to follow; networks may have estimated it."""
         return self.transition_
+
+    def _store_parameters(self, arguments: dict[str, Any]) -> None:
+        """Store the parameters of ``__init__``, which passes its ``locals()``."""
+        for name in self._get_param_names():
+            setattr(self, name, arguments[name])
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -64,10 +61,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def predict_complementary_proba(self, X: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
-
         Returns
         -------
         ndarray of shape (N, K)
@@ -77,10 +70,6 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def predict(self, X: Any) -> AnyArray:
         """Return the ordinary class of each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
 
         Returns
         -------
@@ -95,15 +84,11 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(self.classes_[decode.decode(q, self.transition_, decoder)])
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the ordinary-class probabilities that explain the complementary ones best.
+        """Return the ordinary-class probabilities, the most likely ones for q under T.
 
         They are computed by `ybar.decode.class_probabilities`, whatever the decoder. Unless T is
         uniform or the decoder is "likelihood", the most probable class can therefore differ from
         `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features)
 
         Returns
         -------
@@ -132,7 +117,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Restore all attributes if `fit` fails or is interrupted, so that the old model stays."""
+        """Restore all attributes if `fit` fails or is interrupted: the old model stays usable."""
         before = self.__dict__.copy()
         try:
             yield
@@ -164,7 +149,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         n_rows, n_classes = _num_samples(X), len(observed.classes)
         checks.same_length("X", n_rows, "y", len(observed))
         observed = weighted(observed, sample_weight)
-        _check_several_classes(observed)
+        check_several_classes(observed)
         if n_rows < n_classes:
             raise ValueError(
                 f"X must have at least as many rows as there are classes ({n_classes}); got "
@@ -174,7 +159,10 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _observe(self, y: ArrayLike | labels.Evidence, known: ArrayLike | None) -> Observed:
         """Return y in the internal form; raise if the classifier cannot learn from it."""
-        observed = observe(y, known)
+        return self._accept(observe(y, known), known)
+
+    def _accept(self, observed: Observed, known: ArrayLike | None) -> Observed:
+        """Return observations as the classifier learns from them; raise if it cannot."""
         if observed.by_label:
             return observed
         classes = observed.classes
@@ -192,7 +180,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 "y must hold complementary labels under one T and nothing else for "
                 f"{type(self).__name__}, which learns their probabilities; got evidence of other "
                 "kinds, or a label twice in a row. Use method='cpe-f' of "
-                "ComplementaryNetClassifier or CPEBoostingClassifierCV, which takes all of it"
+                "ComplementaryNetClassifier or CPEBoostingClassifierCV, which accepts all evidence"
             )
         if not observed.informative.any():
             raise ValueError("y must be informative in some row; got evidence of nothing")
@@ -203,7 +191,7 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         left_out = isinstance(self.transition, str) and self.transition == "uniform"
         if observed.transition is not None and left_out:
             return observed
-        T = self._check_transition(observed.classes)
+        T = transition.check(self.transition, classes=observed.classes, name="transition")
         if observed.transition is None:
             return observed.with_transition(T)
         if not np.allclose(T, observed.transition, rtol=0, atol=1e-9):
@@ -213,14 +201,10 @@ class ComplementaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         return observed
 
-    def _check_transition(self, classes: AnyArray) -> FloatArray:
-        """Return the parameter `transition` as a matrix in the order of the classes."""
-        return transition.check(self.transition, classes=classes, name="transition")
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # y names classes that a row does not have: after a fit to ordinary labels the accuracy is
-        # poor by design.
+        # y names classes that a row does not belong to, so the accuracy after a fit to ordinary
+        # labels is poor by design.
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
         return tags
@@ -238,7 +222,7 @@ def weighted(observed: Observed, sample_weight: ArrayLike | None) -> Observed:
     return observed
 
 
-def _check_several_classes(observed: Observed) -> None:
+def check_several_classes(observed: Observed) -> None:
     """Check that labels are of at least two classes; otherwise there is nothing to learn."""
     if not observed.by_label:
         return
@@ -253,7 +237,7 @@ def _check_several_classes(observed: Observed) -> None:
 
 @contextlib.contextmanager
 def plain_parameters() -> Iterator[None]:
-    """Make the state of classifiers hold arrays in place of data frames that were parameters."""
+    """Store parameters that are data frames as arrays in the state of classifiers."""
     token = _PLAIN.set(True)
     try:
         yield

@@ -39,8 +39,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     features are binned once for all rates. A rate stops early if it seems unable to win: if its
     loss, decreasing as fast as over the last 5 candidates, would end above the best SCEL so far.
     This is a heuristic: held-out losses are noisy, so the rule can stop the rate that would have
-    won, and select another pair than the full search. ``early_stopping=False`` evaluates all
-    pairs. The best pair is then fitted to all rows.
+    won, and the selected pair can differ from that of the full search. ``early_stopping=False``
+    evaluates all pairs. The best pair is then fitted to all rows.
 
     Parameters
     ----------
@@ -51,20 +51,17 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         default 5, 10, …, 500.
     method : {"cpe-i", "cpe-f"}
         What the trees estimate: q ("cpe-i") or p ("cpe-f"). "cpe-f" accepts all kinds of
-        `ybar.labels.Evidence`, and uses the joint likelihood of several labels of a row. It also
-        changes LightGBM's defaults if a complementary label carries little information: a leaf
-        must have as many rows as carry the information of 20 ordinary labels (at most a tenth of
-        all rows), and each tree sees half of the rows, if these are enough to split, and a fifth
-        of the features, at least four. `lightgbm_params` overrides these defaults
+        `ybar.labels.Evidence`, and uses the joint likelihood of several labels of a row. If a
+        complementary label carries little information, "cpe-f" also changes LightGBM's defaults.
+        A leaf then needs the information of 20 ordinary labels, but at most a tenth of all rows.
+        Each tree sees half of the rows, if they are enough to split, and a fifth of the features,
+        at least four. `lightgbm_params` overrides these defaults
         (``min_data_in_leaf``, ``bagging_fraction``, ``feature_fraction``).
-    transition : "uniform" or array-like of shape (K, K)
-        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
+    transition, classes :
+        As in `CPEClassifier`.
     decoder : {"l1", "l2", "max", "likelihood"} or callable, optional
         See `ybar.decode.decode`; with "cpe-f", "max" is the argmax of the p that trees estimate.
         By default "l1", or "max" if y is evidence of other kinds than complementary labels.
-    classes : array-like of shape (K,), optional
-        All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; by default the sorted values of y.
     validation_fraction : float
         Share of the rows that is held out, at random, to select the candidate.
     cv : int, splitter or iterable of (train, validation) indices, optional
@@ -73,8 +70,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     select : {"best", "one-std-error"}
         "best" selects the pair with the lowest SCEL. "one-std-error" keeps the learning rate of
         that pair and selects the fewest trees whose SCEL is within one standard error of the
-        lowest (the standard error of the difference, see `ybar.metrics.one_standard_error`).
-        Learning rates have no order from simple to complex.
+        lowest; see `ybar.metrics.one_standard_error`.
     early_stopping : bool
         Whether a learning rate stops once it seems unable to win. With False, the search is exact
         and takes several times as long.
@@ -82,8 +78,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         Further parameters of LightGBM, such as ``{"num_leaves": 15, "max_bin": 63}``.
     random_state : int, Generator, RandomState or None
     n_jobs : int or None
-        Threads, -1 for all cores. None means all cores from 10,000 rows on and one thread below,
-        where several threads are slower than one. The result does not depend on it.
+        Threads, -1 for all cores. None means all cores from 10,000 rows on, and one thread for
+        fewer rows, where several are slower. The result does not depend on it.
     verbose : bool
         Whether to show a progress bar (with rich).
 
@@ -110,10 +106,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
 
     Notes
     -----
-    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
-    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
-    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
-    predicted classes in this way.
+    y holds complementary labels, so do not search with ``scoring="accuracy"``: see the notes of
+    `CPEClassifier`.
 
     Examples
     --------
@@ -156,20 +150,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.learning_rates = learning_rates
-        self.n_estimators = n_estimators
-        self.method = method
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.validation_fraction = validation_fraction
-        self.cv = cv
-        self.select = select
-        self.early_stopping = early_stopping
-        self.lightgbm_params = lightgbm_params
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._store_parameters(locals())
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Select a candidate by SCEL on held-out complementary labels, then fit it to all rows.
@@ -182,21 +163,16 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             Complementary labels: the classes that each row is said not to have. With "cpe-f"
             also `ybar.labels.Evidence`.
         sample_weight : array-like of shape (N,), optional
-
-        Returns
-        -------
-        self
         """
         lightgbm = require("lightgbm", "boosting", "CPEBoostingClassifierCV")
         with self._all_or_nothing():
-            if not isinstance(self.method, str) or self.method not in TARGETS:
-                raise ValueError(
-                    "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
-                    f"estimate p); got {checks.shown(self.method)}"
-                )
+            self._check_method()
             X = self._validate(X, ensure_min_samples=2, ensure_all_finite="allow-nan")
             observed = self._observe_fit(X, y, sample_weight)
-            self._check_settings()
+            checks.n_jobs(self.n_jobs)
+            check_select(self.select)
+            for name in ("early_stopping", "verbose"):
+                checks.boolean(getattr(self, name), name)
             generator = as_generator(self.random_state)
             parts = hold_out.splits(observed, self.cv, self.validation_fraction, generator)
             target = TARGETS[self.method](observed)
@@ -216,11 +192,12 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
             self.decoder_ = "l1" if observed.by_label else "max"
         return self
 
-    def _check_settings(self) -> None:
-        checks.n_jobs(self.n_jobs)
-        check_select(self.select)
-        for name in ("early_stopping", "verbose"):
-            checks.boolean(getattr(self, name), name)
+    def _check_method(self) -> None:
+        if not isinstance(self.method, str) or self.method not in TARGETS:
+            raise ValueError(
+                "method must be 'cpe-i' (trees estimate q, as in the paper) or 'cpe-f' (trees "
+                f"estimate p); got {checks.shown(self.method)}"
+            )
 
     def _params(
         self,
@@ -293,7 +270,7 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
 
     @property
     def _accepts_evidence(self) -> bool:
-        return self.method == "cpe-f"
+        return bool(self.method == "cpe-f")
 
     def _candidates(self) -> tuple[list[float], list[int]]:
         rates, counts = self.learning_rates, self.n_estimators

@@ -1,4 +1,4 @@
-"""The parameters of LightGBM: the user's are checked, ours and sensible defaults are added."""
+"""The parameters of LightGBM: those of the user, checked, plus fixed ones and defaults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def merged(
     if not isinstance(user_params, (dict, NoneType)):
         raise ValueError(f"lightgbm_params must be a dict; got {checks.shown(user_params)}")
     chosen = dict(user_params or {})
-    # LightGBM ignores misspelt names. Its list of names is not public: this is our one use of a
+    # LightGBM ignores misspelt names, and its list of names is private: this is our only use of a
     # private function of LightGBM.
     aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
     _check_names(chosen, {*fixed, "learning_rate", "num_iterations"}, aliases)
@@ -41,7 +41,7 @@ def merged(
     }
     params = rest | chosen
     if not params.keys() & {"force_row_wise", "force_col_wise"}:
-        # Without one of the two, results depend on the number of threads. By columns is faster if
+        # Without one of the two, results depend on the number of threads. Column-wise is faster if
         # trees see few of them.
         few = params.get("feature_fraction", 1.0) < 0.5
         params["force_col_wise" if few else "force_row_wise"] = True

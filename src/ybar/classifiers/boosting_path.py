@@ -16,7 +16,7 @@ _WINDOW = 5  # candidates over which the decrease of the validation loss is meas
 
 
 class Samples(NamedTuple):
-    """What boosters are fitted to, binned by LightGBM, and the gradient if it has none."""
+    """The training data of boosters, binned by LightGBM, and the gradient if LightGBM has none."""
 
     binned: Any
     gradient: Gradient | None
@@ -31,7 +31,7 @@ class Trainer(NamedTuple):
     target: Labels | Likelihood
 
     def samples(self, part: IntArray) -> Samples:
-        """Return what boosters of these rows are fitted to."""
+        """Return the training data of boosters for these rows."""
         rows, label = self.target.samples(part)
         weight = None if self.target.weights is None else self.target.weights[rows]
         binned = self.lightgbm.Dataset(self.X[rows], label, weight=weight, params=self.params)
@@ -55,7 +55,7 @@ class Trainer(NamedTuple):
         return booster
 
     def fit(self, learning_rate: float, n_estimators: int) -> str:
-        """Return a booster of all rows of some weight in LightGBM's text form."""
+        """Return a booster, fitted to all rows of positive weight, in LightGBM's text form."""
         samples = self.samples(self.target.observed.weighted_rows)
         booster = self.booster(samples, learning_rate)
         for _ in range(n_estimators):
@@ -98,7 +98,7 @@ def search(
     advance : callable
         Called with the number of boosting rounds that are done.
     stop : callable
-        Whether to end the search, with the candidates evaluated so far; called after each.
+        Called after each candidate; if it returns True, the search ends.
     """
     trains = [trainer.samples(train) for train, _ in parts]
     held_out = [
@@ -108,7 +108,7 @@ def search(
         np.full((len(rates), len(counts)), np.nan), np.full((len(rates), len(counts)), np.nan), []
     )
     scel, std_error, _ = paths
-    # High rates reach their best soonest, and so set the mark that low ones have to beat.
+    # High rates first: they converge fast, so lower rates can be compared with them early.
     for i in np.argsort(rates)[::-1]:
         boosters = [
             trainer.booster(train, rates[i]).add_valid(rows, "validation")
@@ -165,9 +165,9 @@ def _held_out_outputs(booster: Any) -> AnyArray:
 
 
 def seems_unable_to_win(scel: FloatArray, j: int, counts: list[int], best: float) -> bool:
-    """Return whether a path ends above the best SCEL if it goes on to decrease as it last did.
+    """Return whether a path would end above the best SCEL if it keeps its current decrease.
 
-    SCEL is noisy, and a path can decrease faster later on, so True does not exclude that it wins.
+    SCEL is noisy, and a path can decrease faster later, so a path can win in spite of True.
     """
     start = j - _WINDOW
     if start < 0:

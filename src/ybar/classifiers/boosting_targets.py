@@ -1,4 +1,4 @@
-"""What boosted trees are fitted to: complementary labels as they are, or their likelihood."""
+"""The targets of boosted trees: complementary labels as classes, or their likelihood."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Likelihood:
     which is an upper bound, times `information`: the information in this evidence at p = 1/K,
     relative to that in ordinary labels, which is K/(K-1) times the mean of ‖r - p‖². For ordinary
     labels `information` is 1 and this is LightGBM's multi-class loss. For uniform complementary
-    labels `information` is 1/(K-1)²; without the factor p would hardly move. A learning rate
+    labels `information` is 1/(K-1)²; without this factor, p would hardly change. A learning rate
     therefore means the same for all kinds of evidence.
     """
 
@@ -86,6 +86,7 @@ class Likelihood:
         distance = ((softmax(self.log_e[used], axis=1) - 1 / K) ** 2).sum(axis=1)[code]
         weights = None if self.weights is None else self.weights[self.usable]
         self.information = K / (K - 1) * np.average(distance, weights=weights)
+        self.curvature = self.information * K / (K - 1)
 
     def samples(self, part: IntArray) -> tuple[IntArray, AnyArray]:
         """Return the usable rows; LightGBM requires labels, but does not read them."""
@@ -93,7 +94,7 @@ class Likelihood:
         return rows, np.zeros(len(rows))
 
     def defaults(self, n_samples: int, n_features: int) -> dict[str, Any]:
-        """Return parameters that keep trees from memorising labels of little information.
+        """Return parameters that prevent trees from memorising labels with little information.
 
         A leaf has as much information as 20 ordinary labels (LightGBM's default), but at most a
         tenth of all rows; each tree sees half of the rows, and a fifth of the features or four.
@@ -103,7 +104,7 @@ class Likelihood:
             return {}
         most = max(_LEAF, n_samples // 10)
         leaf = round(min(_LEAF / max(self.information, 1e-12), most))
-        enough = n_samples >= 8 * leaf  # half of them are four leaves
+        enough = n_samples >= 8 * leaf  # half of them fill four leaves
         return {
             "min_data_in_leaf": leaf,
             "bagging_fraction": 0.5 if enough else 1.0,
@@ -115,15 +116,7 @@ class Likelihood:
         """Return the function from the scores of those rows to both derivatives of the loss."""
         log_e = self.log_e[self.observed.code[rows]]
         weight = 1.0 if self.weights is None else self.weights[rows, None]
-        K = len(self.seen)
-        curvature = self.information * K / (K - 1)
-
-        def derivatives(scores: AnyArray, _: Any) -> tuple[FloatArray, FloatArray]:
-            p = softmax(scores, axis=1)
-            slope = p - softmax(scores + log_e, axis=1)
-            return weight * slope, weight * (curvature * p * (1 - p))
-
-        return derivatives
+        return lambda scores, _: derivatives(scores, log_e, weight, self.curvature)
 
     def losses(self, scores: AnyArray, part: IntArray) -> Losses:
         """Return the loss of each label of the rows; for evidence, of each informative row."""
@@ -131,6 +124,15 @@ class Likelihood:
         log_e = patterns.log_likelihoods(self.observed.T)[code]
         values = -log_likelihood(log_softmax(scores)[rows], log_e)
         return Losses(values, part[rows], len(self.observed))
+
+
+def derivatives(
+    scores: AnyArray, log_e: FloatArray, weight: Any, curvature: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return both derivatives of the loss of `Likelihood` with respect to the scores."""
+    p = softmax(scores, axis=1)
+    slope = p - softmax(scores + log_e, axis=1)
+    return weight * slope, weight * (curvature * p * (1 - p))
 
 
 TARGETS: dict[str, type[Labels] | type[Likelihood]] = {"cpe-i": Labels, "cpe-f": Likelihood}

@@ -21,11 +21,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_method_params,
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from .. import decode
 from ..utils import checks
@@ -111,7 +107,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
     True
     """
 
-    # Weights always reach this fit; the requests of the base estimator decide what it is passed.
+    # Weights always reach this fit; the base estimator receives those that it requests.
     __metadata_request__fit = {"sample_weight": True}  # noqa: RUF012
 
     estimator_: Any
@@ -142,14 +138,10 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
             Complementary labels: the classes that each row is said not to have. Each of several
             labels counts as a sample.
         sample_weight : array-like of shape (N,), optional
-            Only if the base estimator supports sample weights. If scikit-learn's metadata routing
-            is enabled, the base estimator gets them if it requests them.
+            Only if the base estimator supports sample weights. With scikit-learn's metadata
+            routing, the base estimator receives them only if it requests them.
         **fit_params : dict
             Other metadata that the base estimator requests. Requires metadata routing.
-
-        Returns
-        -------
-        self
         """
         base = self._base()
         _check_base(base)
@@ -157,7 +149,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         observed = self._observe_fit(X, y, sample_weight)
         rows, indices = observed.single_labels()
         weights = observed.weights
-        if weights is not None:  # a row of weight 0 is as good as absent
+        if weights is not None:  # a row of weight 0 counts as absent
             rows, indices = rows[weights[rows] > 0], indices[weights[rows] > 0]
             metadata[_weight_parameter(base)] = weights
         X_fit = X
@@ -198,12 +190,7 @@ class CPEClassifier(MetaEstimatorMixin, ComplementaryClassifier):  # type: ignor
         return default.set_fit_request(sample_weight=True) if _routing_enabled() else default
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata each method uses, or passes to the base estimator.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Return which metadata each method uses, or passes to the base estimator."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self._base(), method_mapping=to_fit)

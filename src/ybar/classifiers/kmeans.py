@@ -42,11 +42,11 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
     almost nothing about its row, but the labels of a whole cluster show which class is named less
     often than T predicts.
 
-    K-means divides all rows, labelled or not, into small cells. Ward's method merges the cells
-    step by step. The merged cells are where K-means starts for each candidate number of clusters.
-    In each cluster, p maximises the likelihood of the pooled labels under T. (One more label,
-    drawn with equally likely classes, is added to each cluster, so no possible label has the
-    probability 0.) Clusters do not depend on labels, so folds hold out labels only.
+    K-means divides all rows, labelled or not, into small cells, which Ward's method merges step by
+    step. For each candidate number of clusters, K-means starts from the merged cells. In each
+    cluster, p maximises the likelihood of the pooled labels under T. (One more label, drawn with
+    equally likely classes, is added to each cluster, so that no possible label has probability 0.)
+    Clusters do not depend on labels, so folds hold out labels only.
 
     Distances decide what a cluster is: scale the features first, for example with
     ``StandardScaler`` in a pipeline, unless they share a unit, as pixels do.
@@ -58,22 +58,18 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
         K, 3K/2, 2K, …, as long as clusters have 20 labels on average, and at most 512.
     n_components : int or None
         Dimensions after PCA. No PCA if None, or if there are no more features than that.
-    transition : "uniform" or array-like of shape (K, K)
-        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
+    transition, classes :
+        As in `CPEClassifier`.
     decoder : {"l1", "l2", "max", "likelihood"} or callable
         See `ybar.decode.decode`; "max" is the argmax of p.
-    classes : array-like of shape (K,), optional
-        All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; by default the sorted values of y.
     cv : int, splitter or iterable of (train, validation) indices, optional
         Splits that hold out labels to select the number of clusters; an int is a number of
         shuffled folds, by default 5. The SCEL is the mean over the held-out labels of all splits.
     select : {"best", "one-std-error"}
-        "best" selects the number of clusters with the lowest SCEL; "one-std-error" the fewest
-        clusters whose SCEL is within one standard error of the lowest (the standard error of the
-        difference, see `ybar.metrics.one_standard_error`).
+        "one-std-error" selects the fewest clusters whose SCEL is within one standard error of the
+        lowest; see `ybar.metrics.one_standard_error`.
     random_state : int, Generator, RandomState or None
-        Determines the folds, where K-means starts, and PCA where it is randomised.
+        Determines the folds, the start of K-means, and PCA if it is randomised.
 
     Attributes
     ----------
@@ -96,10 +92,8 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
 
     Notes
     -----
-    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
-    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
-    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
-    predicted classes in this way.
+    y holds complementary labels, so do not search with ``scoring="accuracy"``: see the notes of
+    `CPEClassifier`.
 
     Examples
     --------
@@ -133,14 +127,7 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
         select: str = "best",
         random_state: Seed = None,
     ) -> None:
-        self.cluster_counts = cluster_counts
-        self.n_components = n_components
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.cv = cv
-        self.select = select
-        self.random_state = random_state
+        self._store_parameters(locals())
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Select the number of clusters by SCEL on held-out labels, then pool all labels.
@@ -151,10 +138,6 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
         y : array-like of shape (N,), or boolean array of shape (N, K)
             Complementary labels: the classes that each row is said not to have. Rows without a
             label, which only a boolean array can have, still shape the clusters.
-
-        Returns
-        -------
-        self
         """
         with self._all_or_nothing():
             X = self._validate(X, ensure_min_samples=2)

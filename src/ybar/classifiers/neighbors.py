@@ -41,24 +41,18 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         Candidates for k; by default 10, 20, …, 250, as far as there are rows.
     n_components : int or None
         Dimensions after PCA. No PCA if None, or if there are no more features than that.
-    transition : "uniform" or array-like of shape (K, K)
-        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
-    decoder : {"l1", "l2", "max", "likelihood"} or callable
-        See `ybar.decode.decode`.
-    classes : array-like of shape (K,), optional
-        All classes, in the order of the rows of T. Needed when some class never occurs as a
-        complementary label; by default the sorted values of y.
+    transition, decoder, classes :
+        As in `CPEClassifier`.
     validation_fraction : float
         Share of the rows that is held out, at random, to select k.
     cv : int, splitter or iterable of (train, validation) indices, optional
         Splits to use in place of `validation_fraction`; an int is a number of shuffled folds. The
         SCEL is the mean over the held-out labels of all splits.
     select : {"best", "one-std-error"}
-        "best" selects the k with the lowest SCEL; "one-std-error" the simplest, that is the
-        largest, k whose SCEL is within one standard error of the lowest (the standard error of
-        the difference, see `ybar.metrics.one_standard_error`).
+        "one-std-error" selects the largest k whose SCEL is within one standard error of the
+        lowest; see `ybar.metrics.one_standard_error`.
     random_state : int, Generator, RandomState or None
-        Determines the held-out rows, and PCA where it is randomised.
+        Determines the held-out rows, and PCA if it is randomised.
     n_jobs : int or None
         Threads of the neighbour search, as in scikit-learn.
 
@@ -79,10 +73,8 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
 
     Notes
     -----
-    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
-    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
-    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
-    predicted classes in this way.
+    y holds complementary labels, so do not search with ``scoring="accuracy"``: see the notes of
+    `CPEClassifier`.
 
     Examples
     --------
@@ -117,16 +109,7 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.validation_fraction = validation_fraction
-        self.cv = cv
-        self.select = select
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._store_parameters(locals())
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Select k by SCEL on held-out complementary labels, then store all rows.
@@ -136,36 +119,29 @@ class CPEKNeighborsClassifierCV(ComplementaryClassifier):
         X : array-like of shape (N, n_features)
         y : array-like of shape (N,), or boolean array of shape (N, K)
             Complementary labels: the classes that each row is said not to have.
-
-        Returns
-        -------
-        self
         """
         with self._all_or_nothing():
-            return self._fit(X, y)
-
-    def _fit(self, X: Any, y: ArrayLike) -> Self:
-        X = self._validate(X, ensure_min_samples=2)
-        observed = self._observe_fit(X, y)
-        checks.n_jobs(self.n_jobs)
-        check_select(self.select)
-        check_components(self.n_components)
-        generator = as_generator(self.random_state)
-        parts = hold_out.splits(observed, self.cv, self.validation_fraction, generator)
-        candidates = self._candidates(min(len(train) for train, _ in parts))
-        seed = int(generator.integers(2**31))
-        numbers = as_float(X)
-        joined = Losses.joined(
-            self._path_of_losses(numbers, observed, train, validation, candidates, seed)
-            for train, validation in parts
-        )
-        path = [joined._replace(values=values) for values in joined.values.T]
-        complexity = [-k for k in candidates]
-        best = select_by_scel(self, "n_neighbors", candidates, path, complexity)
-        self.n_neighbors_ = candidates[best]
-        self.pca_, self.neighbors_ = self._index(numbers, seed)
-        self.classes_, self.transition_ = observed.classes, observed.T
-        self._code, self._label_table = observed.code.copy(), observed.label_table
+            X = self._validate(X, ensure_min_samples=2)
+            observed = self._observe_fit(X, y)
+            checks.n_jobs(self.n_jobs)
+            check_select(self.select)
+            check_components(self.n_components)
+            generator = as_generator(self.random_state)
+            parts = hold_out.splits(observed, self.cv, self.validation_fraction, generator)
+            candidates = self._candidates(min(len(train) for train, _ in parts))
+            seed = int(generator.integers(2**31))
+            numbers = as_float(X)
+            joined = Losses.joined(
+                self._path_of_losses(numbers, observed, train, validation, candidates, seed)
+                for train, validation in parts
+            )
+            path = [joined._replace(values=values) for values in joined.values.T]
+            complexity = [-k for k in candidates]
+            best = select_by_scel(self, "n_neighbors", candidates, path, complexity)
+            self.n_neighbors_ = candidates[best]
+            self.pca_, self.neighbors_ = self._index(numbers, seed)
+            self.classes_, self.transition_ = observed.classes, observed.T
+            self._code, self._label_table = observed.code.copy(), observed.label_table
         return self
 
     def _path_of_losses(
@@ -255,6 +231,6 @@ def _frequencies(code: IntArray, label_table: BoolArray, nearest: IntArray) -> F
 
 
 def _shares(counts: AnyArray, total: AnyArray, n_classes: int) -> FloatArray:
-    """Return counts / total, or 1/K where none of the neighbours has a label."""
+    """Return counts / total, or 1/K if no neighbour has a label."""
     unknown = np.full(counts.shape, 1 / n_classes)
     return np.asarray(np.divide(counts, total, out=unknown, where=total > 0))

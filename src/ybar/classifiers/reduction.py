@@ -1,4 +1,4 @@
-"""The features that distances are computed from: numbers, reduced by PCA."""
+"""Features for distances: numbers, reduced by PCA."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def fit_pca(X: AnyArray, n_components: int | None, seed: int) -> PCA | None:
 
 
 def reduced(X: AnyArray, pca: PCA | None) -> AnyArray:
-    """Return X after PCA, if there is one."""
+    """Return X, reduced by PCA if it is not None."""
     return X if pca is None else pca.transform(X)

@@ -1,4 +1,4 @@
-"""Notice that scikit-learn compares predicted classes with complementary labels, and warn."""
+"""Warn if scikit-learn compares predicted classes with complementary labels."""
 
 from __future__ import annotations
 

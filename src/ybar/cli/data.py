@@ -23,8 +23,8 @@ Names = Annotated[
 _VERIFIED = "verified"
 
 sets = typer.Typer(
-    help="List, download and verify data sets: MNIST, Fashion-MNIST and KMNIST. The data set "
-    "digits needs no download.",
+    help="List, download and verify data sets: MNIST, Fashion-MNIST, KMNIST, CIFAR, and CIFAR with "
+    "real complementary labels. The data set digits needs no download.",
     no_args_is_help=True,
     epilog=examples("ybar data list", "ybar data fetch kmnist", "ybar data verify"),
     rich_markup_mode=None,
@@ -75,16 +75,17 @@ def verify(names: Names = None, json: Json = False) -> None:
 
 
 def _checked(names: Sequence[str] | None) -> list[str]:
-    """Return the names, or all data sets if there are none."""
+    """Return the names, or all data sets that can be downloaded if there are none."""
     from .. import datasets
     from ..utils.checks import shown
     from ..utils.errors import InputError
 
+    known = [*datasets.REGISTRY, *datasets.UNVERIFIED]
     for name in names or []:
-        if name not in datasets.REGISTRY:
-            similar = difflib.get_close_matches(name, datasets.REGISTRY, 1)
+        if name not in known:
+            similar = difflib.get_close_matches(name, known, 1)
             raise InputError(
-                f"NAME must be one of {', '.join(datasets.REGISTRY)}; got {shown(name)}"
+                f"NAME must be one of {', '.join(known)}; got {shown(name)}"
                 + (f". Did you mean {similar[0]}?" if similar else "")
             )
     return list(names or datasets.REGISTRY)
@@ -92,6 +93,7 @@ def _checked(names: Sequence[str] | None) -> list[str]:
 
 def _rows() -> list[dict[str, Any]]:
     from .. import datasets
+    from ..transition.counting import annotated_classes
 
     rows = [{"name": "digits", "classes": 10, "size": "–", "where": "part of scikit-learn"}]
     for name, source in datasets.REGISTRY.items():
@@ -100,6 +102,11 @@ def _rows() -> list[dict[str, Any]]:
         rows.append(
             {"name": name, "classes": len(source.classes), "size": f"{size:.0f} MB", "where": where}
         )
+    for name in datasets.UNVERIFIED:
+        where = str(_find(name) or _missing(name))
+        rows.append(
+            {"name": name, "classes": len(annotated_classes(name)), "size": "–", "where": where}
+        )
     return rows
 
 
@@ -107,14 +114,9 @@ def _verify(name: str) -> str:
     """Return "verified", or what is wrong with the files of a data set."""
     from .. import datasets
 
-    folder = _find(name)
-    if folder is None:
+    if _find(name) is None:
         return _missing(name)
-    for file, published in datasets.REGISTRY[name].files.items():
-        difference = datasets.difference(folder / file, published)
-        if difference:
-            return f"{folder / file} {difference}"
-    return _VERIFIED
+    return datasets.damage(name) or _VERIFIED
 
 
 def _find(name: str) -> Any:
@@ -126,4 +128,8 @@ def _find(name: str) -> Any:
 
 
 def _missing(name: str) -> str:
+    from .. import datasets
+
+    if name in datasets.UNVERIFIED:
+        return f"not on this machine; no sha256 is known: download {datasets.UNVERIFIED[name]}"
     return f"not on this machine; to download it, run: ybar data fetch {name}"

@@ -104,7 +104,8 @@ def _write_traceback(error: Exception) -> str:
     from .. import __version__
 
     lines = [
-        f"ybar {__version__}, Python {platform.python_version()}, {platform.platform()}\n",
+        f"ybar {__version__}, Python {platform.python_version()}, {platform.system()} "
+        f"{platform.release()} {platform.machine()}\n",
         f"{sys.argv}\n\n",
         *traceback.format_exception(error),
     ]

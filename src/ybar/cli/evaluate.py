@@ -57,7 +57,7 @@ def _lines(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
     if "accuracy" in scores:
         lines.append(
             f"Accuracy {100 * scores['accuracy']:.1f}% ± {100 * scores['accuracy_std_error']:.1f} "
-            f"(mean over classes {100 * scores['balanced_accuracy']:.1f}%), on "
+            f"(one standard error; mean over classes {100 * scores['balanced_accuracy']:.1f}%), on "
             f"{scores['rows_with_a_true_label']} rows with a true label"
         )
     if scores.get("scel") is not None:

@@ -94,8 +94,8 @@ def fit(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Seconds for all of it. A model that is not ready in its share of the time is "
-            "dropped; networks stop early instead."
+            help="Time limit of the whole command in seconds. A model that does not finish in its "
+            "share of the time is dropped; networks stop early instead."
         ),
     ] = None,
     separator: Separator = "|",
@@ -109,11 +109,12 @@ def fit(
     Columns may hold numbers, categories, texts and missing values. The command prints the expected
     accuracy of the model, which needs no true labels.
     """
+    started = time.monotonic()  # importing takes seconds
+
     from .. import persistence
     from ..tables import candidates, fitting, training, writing
     from ..tables.files import DataError
 
-    started = time.monotonic()
     if method not in candidates.METHODS:
         raise DataError(f"--method must be one of {', '.join(candidates.METHODS)}; got {method!r}")
     if time_limit is not None and not time_limit > 0:
@@ -167,7 +168,7 @@ def _comparison(selection: Selection) -> Any:
 
     from ..tables import fitting
 
-    table = Table(title="Scores on held-out complementary labels")
+    table = Table(title="Scores on held-out complementary labels, ± one standard error")
     for i, name in enumerate(fitting.COMPARISON):
         table.add_column(name, justify="right" if i else "left")
     *tried, constant = fitting.comparison(selection.summary())

@@ -72,7 +72,7 @@ def _output(target: str, json: bool) -> Iterator[Callable[[Any], object]]:
     from ..tables import writing
 
     if json:
-        with writing.json_output(target) as out:
+        with writing.text_output(target, writing.JSON_LINES, " with --json") as out:
             yield out.writelines
     else:
         with writing.table_output(target, escape=True) as write:

@@ -31,7 +31,7 @@ def reproduce(
     plan: Annotated[
         str,
         typer.Argument(
-            help="A plan: a TOML file, or one that comes with ybar (paper, leaderboard, digits).",
+            help="A TOML file, or a plan of ybar: paper, leaderboard, field, digits.",
             autocompletion=completion.plans,
         ),
     ] = "paper",
@@ -49,29 +49,36 @@ def reproduce(
     ] = None,
     dask: Annotated[
         str | None,
-        typer.Option(help="Run on this Dask scheduler (tcp://…) in place of this machine."),
+        typer.Option(help="Run on the workers of this Dask scheduler (tcp://…)."),
     ] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="Only these data sets.")] = None,
-    setting: Annotated[list[str] | None, typer.Option(help="Only these settings.")] = None,
-    base: Annotated[list[str] | None, typer.Option(help="Only these bases.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="Only these settings (ways to draw labels).")
+    ] = None,
+    base: Annotated[
+        list[str] | None, typer.Option(help="Only these bases (kinds of model).")
+    ] = None,
     trial: Annotated[list[int] | None, typer.Option(help="Only these trials, from 0.")] = None,
     epoch: Annotated[Epochs, typer.Option(help="Which epoch the tables show.")] = Epochs.last,
     merge: Annotated[
         list[Path] | None,
-        typer.Option(help="First add the runs of another ledger (.sqlite, .csv, .parquet)."),
+        typer.Option(help="Add the runs of another ledger first (.sqlite, .csv, .parquet)."),
     ] = None,
     export: Annotated[
         list[Path] | None,
-        typer.Option(help="Then write all runs to this file (.csv, or .parquet with all curves)."),
+        typer.Option(
+            help="Write the plan's runs to this file (.csv, or .parquet with all curves)."
+        ),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run the runs that failed again.")
+        bool, typer.Option("--retry-failed", help="Repeat the runs that failed.")
     ] = False,
     no_run: Annotated[
-        bool, typer.Option("--no-run", help="Run nothing: build the tables from the ledger.")
+        bool, typer.Option("--no-run", help="Only build the tables from the ledger.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be run, and how long it takes.")
+        bool,
+        typer.Option("--dry-run", help="Only print what would be run, and for how long."),
     ] = False,
 ) -> None:
     """Run the paper's experiments, or your own plan, and build the tables, figures and a page.

@@ -32,7 +32,7 @@ def simulate(
     ] = "uniform",
     noise: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Fraction of the labels drawn from all classes alike."),
+        typer.Option(min=0, max=1, help="Fraction of labels drawn uniformly from all K classes."),
     ] = 0.0,
     labels: Annotated[int, typer.Option(min=1, help="Labels drawn per row.")] = 1,
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "not_label",

@@ -114,7 +114,7 @@ def make(
         raise DataError(
             f"--classes must name {len(matrix.T)} classes, one per row of T; got {len(names)}"
         )
-    _write(transition.with_uniform_noise(matrix.T, noise), names, output)
+    matrices.write(transition.with_uniform_noise(matrix.T, noise), names, output)
 
 
 @transitions.command(
@@ -149,7 +149,7 @@ def estimate(
     for remark in y_comp.notes:
         note(remark)
     T, source = matrices.estimate(frame, true, y_comp, "--true")
-    _write(T, y_comp.classes, output)
+    matrices.write(T, y_comp.classes, output)
     say(source)
 
 
@@ -190,9 +190,3 @@ def _write_image(matrix: Matrix, path: Path) -> None:
     matrix_figure(display.plot, len(matrix.T)).savefig(buffer, format=target.suffix[1:], dpi=150)
     with writing(str(path)):
         write_whole(target, buffer.getvalue())
-
-
-def _write(T: Any, names: list[str], output: str) -> None:
-    from ..tables import matrices
-
-    matrices.write(T, names, output)

@@ -12,13 +12,14 @@ from .pilot import std_error
 if TYPE_CHECKING:
     from .planning import CollectionPlan
 
-_WIDTH = 92  # of the text below the table
+_WIDTH = 92  # width of the text below the table
 
 
 def as_text(plan: CollectionPlan) -> str:
     """Return the table of a plan and its recommendation."""
     advice = (textwrap.fill(line, _WIDTH) for line in _advice(plan))
-    return "\n".join([_title(plan), *_table(plan), *advice])
+    note = ["± is one standard error over the simulations."] if plan.sizes else []
+    return "\n".join([_title(plan), *_table(plan), *note, *advice])
 
 
 def _title(plan: CollectionPlan) -> str:
@@ -71,7 +72,7 @@ def _needed(plan: CollectionPlan, design: Design) -> str:
 def _advice(plan: CollectionPlan) -> list[str]:
     best = plan.recommended
     if best is None:
-        return ["No design identifies all classes, however many labels there are."]
+        return ["No design identifies all classes, for any number of labels."]
     lines = [
         f"Recommended: {plain(best.name)}. {best.how[0].upper()}{best.how[1:]}.",
         _enough(plan, best),
@@ -88,7 +89,7 @@ def _advice(plan: CollectionPlan) -> list[str]:
         )
     if not best.enforceable:
         lines.append(
-            "These figures hold only if the answers follow its T. Estimate T, then plan again."
+            "These numbers hold only if the answers follow its T. Estimate T, then plan again."
         )
     others = [d for d in plan.designs if not d.enforceable and d.labels_99 is not None]
     rival = choose([d for d in others if d is not best])
@@ -101,7 +102,7 @@ def _advice(plan: CollectionPlan) -> list[str]:
 
 
 def _enough(plan: CollectionPlan, best: Design) -> str:
-    """Return how many labels are needed, or what the budget is good for."""
+    """Return how many labels are needed, or how many groups the budget is enough for."""
     if best.accuracies is None:
         needed = f"{best.labels_99:,} labels identify the class of examples that look alike (99%)"
         if plan.budget is None or best.labels_99 is None:

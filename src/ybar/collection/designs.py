@@ -1,15 +1,14 @@
-"""Designs of a collection: the T that a way of asking makes, and what that T is worth.
+"""Designs of a collection: the T that each produces, and the value of its labels.
 
-A collector does not know the class of what is shown, and so cannot draw a label from row T[y]. A
-collector can draw a menu of classes in some order; the label is the first class of the menu that
-the example is not. With π[k] the share of menus that begin with k, and s[a, b] the share of menus
-that begin with a, b,
+A collector does not know the class of an example, and so cannot draw a label from row T[y]. But a
+collector can draw a *menu*, classes in some order, and ask for the first of them that is wrong.
+With π[k] the share of menus that begin with k, and s[a, b] the share of menus that begin with a, b,
 
     T[y, k] = π[k] + s[y, k]    for k ≠ y.
 
-So menus can make a T if and only if some distribution π lies below its columns, ``π[k] ≤ T[y, k]``
-for all y ≠ k, which holds if ``Σ_k min_{y≠k} T[y, k] ≥ 1``; the rest of T is s. Uniform noise
-changes neither side. Questions about a subset of classes make other T: see `subsets`.
+So menus can produce T if and only if some distribution π satisfies ``π[k] ≤ T[y, k]`` for all
+y ≠ k, that is if ``Σ_k min_{y≠k} T[y, k] ≥ 1``; s is the rest of T. Uniform noise does not change
+this condition. Questions about a subset of the classes produce other matrices: see `subsets`.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _BY_CLASS = "the annotator must know the class and draw from its row of T"
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A way of asking: the T that it makes, what T is worth, and the simulated accuracies.
+    """A way to ask for labels: its T, the value of a label, and the simulated accuracies.
 
     Attributes
     ----------
@@ -57,31 +56,31 @@ class Design:
     how : str
         How to ask.
     transition : ndarray of shape (K, K)
-        T including the noise: the labels follow it, and classifiers need it.
+        T including the noise, which the labels follow and classifiers need.
     enforceable : bool
-        Whether questions drawn without knowing the class can make this T.
+        Whether questions, drawn without knowing the class, can produce this T.
     menus : ndarray of shape (K, K) or None
         How often to show each menu (see `ybar.transition.from_menus`), or None if menus cannot
-        make T.
+        produce T.
     subsets : ndarray of shape (K, m) or None
         The m classes that each question lists, where the label k is "none of ``subsets[k]``".
     gamma, condition_number : float
         Those of `ybar.transition`; the condition number is infinite where T is singular.
     singular : bool
-        Whether T has no inverse: URE is undefined, and overlapping classes may not be
+        Whether T has no inverse, so that URE is undefined, and overlapping classes may not be
         identifiable.
     information : float
-        Mutual information of a label and the class in bits, all classes being equally frequent.
+        Mutual information of a label and the class in bits, if classes are equally frequent.
     labels_90, labels_99 : int or None
-        How many labels of examples that look alike identify their class with a probability of 90%
-        or 99% (an upper bound), or None if no number does.
+        Upper bound on the number of labels that identify the class of examples that look alike,
+        with a probability of 90% or 99%; None if no number does.
     questions_per_label : float
-        Questions asked for each label, if examples of all classes are equally frequent: above 1
-        where only the no's are kept.
+        Questions asked for each label, if classes are equally frequent: above 1 if only the no's
+        are kept.
     accuracies : ndarray of shape (repeats, len(sizes)) or None
         Simulated, at each of the plan's ``sizes``.
     labels_for_target : int or None
-        Where the curve of mean accuracies first reaches the target, or None if it does not.
+        Number of labels at which the mean accuracy first reaches the target, or None.
     """
 
     name: str
@@ -114,9 +113,9 @@ class Design:
 def choose(designs: list[Design]) -> Design | None:
     """Return the best design, or a design named before it that is not clearly worse.
 
-    The best has the highest accuracy. Another is not clearly worse if its mean accuracy is at most
-    one standard error of the difference lower. Without accuracies the design that needs the fewest
-    questions for 99% is the best.
+    The best has the highest accuracy. A design is not clearly worse if its mean accuracy is lower
+    by at most one standard error of the difference. Without accuracies, the best design is the one
+    that needs the fewest questions for 99%.
     """
     scores = [(d, d.accuracies[:, -1]) for d in designs if d.accuracies is not None]
     if not scores:
@@ -158,7 +157,7 @@ def _few(n: int) -> FloatArray:
     steps, masses = ((1, 2, 4), (1, 1, 1)) if n >= 7 else ((1, 2), (2, 1))
     first_row = np.zeros(n)
     np.add.at(first_row, np.array(steps) % n, np.array(masses) / 3)
-    if first_row[0] > 0:  # two classes have a single label
+    if first_row[0] > 0:  # with two classes, each has a single label
         return transition.uniform(n)
     return np.stack([np.roll(first_row, y) for y in range(n)])
 
@@ -178,10 +177,10 @@ def check_designs(designs: Any, n: int) -> dict[str, FloatArray]:
 
 
 def menus_of(T: FloatArray) -> FloatArray | None:
-    """Return how often to show the menu (a, b) to get T, or None if menus cannot make T.
+    """Return how often to show the menu (a, b) to produce T, or None if menus cannot.
 
-    Menus make no wrong labels. Wrong labels that are equally frequent in all classes are taken for
-    uniform noise: answers drawn from all classes, whatever the menu.
+    Menus produce no wrong labels. Wrong labels that are equally frequent in all classes are treated
+    as uniform noise: answers drawn from all classes, independent of the menu.
     """
     wrong = np.diag(T)
     if np.ptp(wrong) > _ROUNDING or wrong[0] * len(T) >= 1:
@@ -218,7 +217,7 @@ def describe(
     simulation: Simulation | None = None,
     target: float | None = None,
 ) -> Design:
-    """Return what a design is worth: its T, with the noise in it, and what was simulated."""
+    """Return a design with its T, which includes the noise, its measures and its accuracies."""
     menus = menus_of(design)
     questions_per_label = 1.0
     if subsets is not None:

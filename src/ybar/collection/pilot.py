@@ -23,7 +23,7 @@ from ..classifiers.cpe import CPEClassifier
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray, IntArray
 
-# Parts of the budget at which the simulation looks.
+# The parts of the budget that are simulated.
 _PARTS = (0.125, 0.25, 0.5, 1.0)
 _MOST_GIGABYTES = 4
 

@@ -1,4 +1,4 @@
-"""`plan`: compare ways of asking for labels before anyone has answered."""
+"""`plan`: compare ways to ask for labels before anyone has answered."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .subsets import best_subsets
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CollectionPlan:
-    """The result of `ybar.collection.plan`; printed, it is a table and a recommendation.
+    """The result of `ybar.collection.plan`; `print` shows a table and a recommendation.
 
     Attributes
     ----------
     designs : tuple of Design
         In the order of the argument `designs`; ``plan["uniform"]`` is the design of that name.
     recommended : Design or None
-        The design to ask for, enforceable if any is; None if no design identifies all classes.
+        The design to use: an enforceable one if any is, None if no design identifies all classes.
     n_classes, noise, budget, target
         The arguments.
     sizes : tuple of int
@@ -69,10 +69,10 @@ def plan(
     repeats: int = 5,
     random_state: Seed = None,
 ) -> CollectionPlan:
-    """Compare ways of asking before anyone has answered, and return how many labels are needed.
+    """Compare ways to ask for labels before anyone has answered, and estimate how many are needed.
 
-    Each design is a T, to which `noise` is added. Designs are compared by the information that a
-    label has about the class. With a pilot (X with true classes y) they are also compared by
+    A design is a T, to which `noise` is added. Designs are compared by the information about the
+    class in a label. With a pilot (X with true classes y) they are also compared by
     simulation: labels are drawn under T, and a classifier is fitted to them and tested on held-out
     rows.
 
@@ -84,14 +84,14 @@ def plan(
         Share λ of labels that are drawn from all classes, right or wrong (`with_uniform_noise`).
         Classifiers get the T with this noise.
     budget : int, optional
-        How many labels you can buy, at least K. By default the number of rows of the pilot that
-        are trained on.
+        How many labels you can buy, at least K. By default the number of training rows of the
+        pilot.
     X : array-like, sparse matrix or data frame, optional
         Rows of a pilot, or of data like yours.
     y : array-like of shape (N,), optional
-        Their true classes, all K of them, each at least twice; sorted they are the rows of T.
+        Their true classes: all K, each at least twice. The rows of T are in sorted order.
     target : float, optional
-        An accuracy from 0 to 1, for which the number of labels is wanted.
+        An accuracy from 0 to 1; the plan estimates how many labels reach it.
     designs : dict of "uniform" or array-like of shape (K, K), optional
         The designs by name, the simplest first. By default:
 
@@ -103,12 +103,12 @@ def plan(
         - "few", under which each class has only three labels (two for K < 7), placed so that
           classes share few of them.
 
-        Of designs that are equal for a small K only the first is compared.
+        Of designs that are equal, as for a small K, only the first is compared.
     largest_subset : int, optional
         How many classes a question of the design "subsets" may list, at least 2. By default, and
         at most, K/2.
     classifier : one of ybar's classifiers, or a pipeline that ends in one, optional
-        The classifier you mean to use, since accuracies depend on it as much as on the design. Its
+        The classifier you will use: accuracies depend on it as much as on the design. Its
         ``transition`` and ``classes`` are set by `plan`. By default `CPEClassifier` with a logistic
         regression and the "likelihood" decoder, which is fast and accepts sparse X.
     repeats : int
@@ -123,17 +123,18 @@ def plan(
 
     Notes
     -----
-    Drawing from row y of T requires knowing y. A design is *enforceable* if questions drawn without
-    knowing the class can make its T: those about subsets, or menus (`from_menus`), which can make T
-    if and only if ``Σ_k min_{y≠k} T[y, k] ≥ 1``. If some designs are enforceable, one of them is
-    recommended, with an invertible T if possible. Of these `plan` recommends the most accurate, or
-    a design named before it that is at most one standard error of the difference less accurate;
-    without a pilot, the design that needs the fewest questions for 99%. Under a singular T
-    different p can have the same q, so no number of labels identifies overlapping classes.
+    Drawing from row y of T requires knowing y. A design is *enforceable* if questions that are drawn
+    without knowing the class can produce its T: questions about subsets, or menus (`from_menus`),
+    which can if and only if ``Σ_k min_{y≠k} T[y, k] ≥ 1``. If some designs are enforceable, `plan`
+    recommends one of them, with an invertible T if possible. Among these it recommends the most
+    accurate design, or an earlier one that is less accurate by at most one standard error of the
+    difference. Without a pilot, it recommends the design that needs the fewest questions for 99%.
+    Under a singular T different p can have the same q, so no number of labels identifies
+    overlapping classes.
 
-    Sizes above the number of rows to train on repeat rows, with new labels. Standard errors are
-    over the simulations, which share the pilot: they do not cover how a small pilot may differ
-    from the rest of your data.
+    Sizes above the number of training rows repeat rows with new labels. Standard errors are over
+    the simulations, which share the pilot: they do not include the difference between a small
+    pilot and the rest of your data.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def plan(
 
 
 def _recommend(designs: Sequence[Design]) -> Design | None:
-    """Return the design to ask for: an enforceable one and one with an inverse, if there is any."""
+    """Return the design to use: enforceable and with an inverse if there is such a design."""
     candidates = [design for design in designs if design.labels_99 is not None]
     candidates = [design for design in candidates if design.enforceable] or candidates
     candidates = [design for design in candidates if not design.singular] or candidates

@@ -1,4 +1,4 @@
-"""Download the published image sets into the cache."""
+"""Download the published data sets into the cache."""
 
 import os
 import threading
@@ -11,11 +11,11 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from ..utils.checks import shown
 from ..utils.extras import require
 from ..utils.files import first_line
-from .registry import REGISTRY, Published, cache_folder, difference
+from .registry import REGISTRY, UNVERIFIED, Published, cache_folder, difference
 
 RETRIES = 2
 TIMEOUT = (10, 30)  # seconds to connect, seconds between two packets
-PATIENCE = 60.0  # seconds that any file may take, and a second more for each
+PATIENCE = 60.0  # seconds that any file may take, plus one second for each
 SLOWEST = 20_000  # bytes
 CHUNK = 2**16
 
@@ -23,23 +23,25 @@ CHUNK = 2**16
 def fetch(
     name: str, *, cache: str | os.PathLike[str] | None = None, mirror: str | None = None
 ) -> Path:
-    """Return the cache folder of an image set, after downloading what is missing or damaged there.
+    """Return the cache folder of a data set, after downloading what is missing or damaged there.
 
     Parameters
     ----------
-    name : {"mnist", "fashion-mnist", "kmnist"}
-        The data set.
+    name : {"mnist", "fashion-mnist", "kmnist", "cifar10", "cifar20", "aclcifar10"}
+        The data set. Of "aclcifar10" only the labels are downloaded; its images are "cifar10".
     cache : path, optional
         The cache; by default ``$YBAR_CACHE``, else the user's cache folder. ``$YBAR_DATA`` is
         ignored here: `load` reads it.
     mirror : str, optional
-        The base URL that replaces the official one; the names of the four files are appended.
+        The base URL that replaces the official one; the names of the files are appended.
 
     Returns
     -------
     folder : pathlib.Path
-        The folder with the four files, each of the published size and sha256.
+        The folder with the files, each of the published size and sha256.
     """
+    if name in UNVERIFIED:
+        raise ValueError(missing_unverified(name))
     if name not in REGISTRY:
         raise ValueError(f"name must be one of {list(REGISTRY)}; got {shown(name)}")
     source, folder = REGISTRY[name], cache_folder(cache) / name
@@ -47,6 +49,15 @@ def fetch(
         if not (folder / file).is_file() or difference(folder / file, published):
             _download(folder / file, published, mirror or source.mirror)
     return folder
+
+
+def missing_unverified(name: str) -> str:
+    """Return the error for a set that ybar does not download, with what to do instead."""
+    return (
+        f"name must be a data set with a published sha256 to be downloaded; {name!r} has none. "
+        f"Download its Parquet file from {UNVERIFIED[name]}, and put it into the folder {name} of "
+        "your YBAR_DATA folder"
+    )
 
 
 def _download(path: Path, published: Published, mirror: str) -> None:
@@ -58,7 +69,7 @@ def _download(path: Path, published: Published, mirror: str) -> None:
     downloader = pooch.create(path.parent, mirror, registry=registry, retry_if_failed=RETRIES)
     url = downloader.get_url(path.name)
     seconds = _seconds(published.size)
-    remedy = f"pass mirror=, or put the four files into {path.parent.name}/ in a YBAR_DATA folder"
+    remedy = f"pass mirror=, or put its files into {path.parent.name}/ in a YBAR_DATA folder"
     try:
         download = _capped_downloader(published.size, time.monotonic() + seconds, login)
         downloader.fetch(path.name, downloader=download)
@@ -79,7 +90,7 @@ def _download(path: Path, published: Published, mirror: str) -> None:
 
 
 def _without_login(mirror: str) -> tuple[str, tuple[str, str] | None]:
-    """Return a URL without user name and password, so that no message shows them, and the two."""
+    """Return a URL without user name and password, which messages must not show, and the two."""
     parts = urlsplit(mirror)
     if parts.username is None:
         return mirror, None
@@ -116,8 +127,8 @@ def _capped_downloader(
 def _until(deadline: float, work: Callable[[], None]) -> None:
     """Run a function in a thread, and raise `TimeoutError` if it has not ended at the deadline.
 
-    The time-out of a connection is not enough: a server that sends a byte now and then, even
-    within a header, never reaches it.
+    The time-out of a connection is not enough: a server that sends a byte now and then never
+    reaches it.
     """
     failures: list[BaseException] = []
 

@@ -10,8 +10,8 @@ from ..utils.extras import require
 from ..utils.files import reading
 from ..utils.typing import AnyArray
 
-# What a file is opened as depends on its content, not on its name. Pillow reads more formats, and
-# passes some of them to other programs: PostScript to Ghostscript.
+# The content of a file determines its format, not its name. Pillow reads more formats than these,
+# and passes some of them to other programs: PostScript to Ghostscript.
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF")
 _MOST_PIXELS = 50_000_000
 _EIGHT_BITS = [

@@ -15,9 +15,11 @@ from ..utils.extras import require
 from ..utils.files import first_line, reading
 from ..utils.memory import byte_limit, check_size
 from ..utils.typing import AnyArray, IntArray
+from .cifar import NAMES as CIFAR
+from .cifar import load_cifar
 from .download import fetch
 from .reading import listed, read_idx, read_npz_arrays, read_parquet
-from .registry import REGISTRY, STEMS, Source, data_folder
+from .registry import REGISTRY, STEMS, UNVERIFIED, Source, user_files
 
 _TABLES = (".csv", ".parquet")
 _SPLIT_KEYS = ("X_train", "y_train", "X_test", "y_test")
@@ -37,15 +39,23 @@ def load(
     Parameters
     ----------
     name : str or path
-        ``"digits"`` (comes with scikit-learn); ``"mnist"``, ``"fashion-mnist"`` or ``"kmnist"``,
-        taken from ``$YBAR_DATA/<name>/``, else from the cache, else downloaded (see `fetch`); or a
-        path: a folder with the four idx files of MNIST's form (gzipped or not), an ``.npz`` with
-        ``X_train, y_train, X_test, y_test`` or with ``X, y``, a ``.csv`` or a ``.parquet``.
-        A known name wins over a folder of that name; write ``"./mnist"`` for the folder.
+        - ``"digits"``, which comes with scikit-learn;
+        - ``"mnist"``, ``"fashion-mnist"``, ``"kmnist"``, ``"cifar10"``, or ``"cifar20"``, the 20
+          superclasses of CIFAR-100;
+        - ``"aclcifar10"``, ``"clcifar10"`` or ``"clcifar20"``: CIFAR with complementary labels of a
+          vision-language model (nine per image) or of people (three per image);
+        - a path: a folder with the four idx files of MNIST's form (gzipped or not), an ``.npz``
+          with ``X_train, y_train, X_test, y_test`` or with ``X, y``, a ``.csv`` or a ``.parquet``.
+
+        A known name wins over a folder of that name; write ``"./mnist"`` for the folder. The files
+        of a published set are read from ``$YBAR_DATA/<name>/``, else from the cache, else they are
+        downloaded (see `fetch`). CIFAR-10 may also lie in ``$YBAR_DATA/cifar-10-batches-bin/``.
+        CLCIFAR's authors publish no sha256, so ybar does not download it: put the Parquet file of
+        https://huggingface.co/datasets/ntucllab/clcifar10 into ``$YBAR_DATA/clcifar10/``.
     target : str, optional
         The column with the classes. CSV and Parquet need it.
     test_size : float or int, default=0.25
-        The test part of a source that is not split already, stratified by class.
+        The test part, stratified by class, of a source that is not split yet.
     random_state : int, RandomState or None, default=0
         The seed of that split.
     mirror : str, optional
@@ -58,8 +68,13 @@ def load(
     -------
     data : sklearn.utils.Bunch
         ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``classes``. The y are class indices
-        0..K-1 into ``classes``, the names. Images stay uint8, N×784; digits are in [0, 1]; CSV and
-        Parquet become DataFrames.
+        0..K-1 into ``classes``, the names. Images stay uint8 and are rows of pixels: N×784, or
+        N×3072 for CIFAR, where each row has 32×32 red, then green, then blue values. Digits are in
+        [0, 1]; CSV and Parquet become DataFrames.
+
+        Sets with complementary labels also have ``y_comp``, the labels of the training rows as a
+        boolean array (N, K) for `fit`, and ``answers``, the class indices (N, labels per image) in
+        the order of the annotators.
 
     Examples
     --------
@@ -77,8 +92,11 @@ def load(
             f"target must be left out where name is no .csv or .parquet; got {target!r} with "
             f"{str(name)!r}"
         )
+    if isinstance(name, str) and name in CIFAR:
+        return load_cifar(name, mirror, max_bytes)
     if isinstance(name, str) and name in REGISTRY:
-        folder = data_folder(name) or fetch(name, mirror=mirror)
+        files = user_files(name)
+        folder = files[0].parent if files else fetch(name, mirror=mirror)
         return _read_folder(folder, REGISTRY[name], max_bytes)
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -86,7 +104,8 @@ def load(
     if not path.exists():
         missing = FileNotFoundError if suffix or path.name != str(name) else ValueError
         raise missing(
-            f"name must be one of {['digits', *REGISTRY]} or a path that exists; got {str(name)!r}"
+            f"name must be one of {['digits', *REGISTRY, *UNVERIFIED]} or a path that exists; got "
+            f"{str(name)!r}"
         )
     if path.is_dir():
         return _read_folder(path, max_bytes=max_bytes)
@@ -128,7 +147,7 @@ def _split(
 
 
 def _read_folder(folder: Path, source: Source | None = None, max_bytes: int | None = None) -> Bunch:
-    """Read the four idx files of a folder; `source` is the published set it holds."""
+    """Read the four idx files of a folder; `source` is the published set in it, if any."""
     files = [_find_idx(folder, stem) for stem in STEMS]
     data = _encode_parts(folder, [read_idx(file, max_bytes=max_bytes) for file in files])
     data.X_train, data.X_test = (X.reshape(len(X), -1) for X in (data.X_train, data.X_test))
@@ -153,7 +172,7 @@ def _read_table(
     with reading(path):
         check_size(path.stat().st_size, byte_limit(max_bytes))
         if path.suffix.lower() == ".csv":
-            frame = pandas.read_csv(path, low_memory=False)  # one type a column, however long
+            frame = pandas.read_csv(path, low_memory=False)  # one type per column, however long
         else:
             frame = read_parquet(path, max_bytes)
     if target not in frame.columns:

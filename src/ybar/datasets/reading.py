@@ -1,6 +1,6 @@
 """Read idx, npz and Parquet files whose headers are not trusted.
 
-The declared size of an array is checked before memory is spent on it, and nothing is unpickled.
+The declared size of an array is checked before memory is allocated, and nothing is unpickled.
 """
 
 import gzip
@@ -81,7 +81,7 @@ def _read_idx_shape(stream: IO[bytes]) -> tuple[int, ...]:
 
 
 def _read_at_most(stream: IO[bytes], limit: int) -> bytearray:
-    """Read in pieces: memory is spent on what the stream holds, not on what its header declares."""
+    """Read in pieces, so that memory is allocated for actual content, not for the declared size."""
     payload = bytearray()
     while len(payload) < limit and (piece := stream.read(min(_CHUNK, limit - len(payload)))):
         payload += piece
@@ -91,7 +91,7 @@ def _read_at_most(stream: IO[bytes], limit: int) -> bytearray:
 def read_npz_arrays(
     path: Path, alternatives: Iterable[tuple[str, ...]] = (), max_bytes: int | None = None
 ) -> dict[str, AnyArray]:
-    """Read the arrays of an npz file, after a check of their types and of their size in all.
+    """Read the arrays of an npz file, after a check of their types and of their total size.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def _read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -> Any
 def read_parquet(path: Path, max_bytes: int | None = None) -> Any:
     """Return a data frame, read in batches whose size is checked.
 
-    A long run of one value takes hardly any space in the file, so the file's size says little. No
-    value is larger than its column in a row group, which bounds the size of a batch.
+    Repeated values take hardly any space in the file, so its size says little. But no value is
+    larger than its column in a row group, which limits the size of a batch.
     """
     limit = byte_limit(max_bytes)
     file = require("pyarrow.parquet", "data", "datasets.load").ParquetFile(path)

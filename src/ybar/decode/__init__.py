@@ -28,7 +28,7 @@ Method: TypeAlias = str | Callable[[Any, Any], Any]
 METHODS = ("l1", "l2", "max", "likelihood")
 
 _BLOCK_NUMBERS = 1 << 22  # float64 numbers a temporary array may hold: 32 MB
-_SUM_TOLERANCE = 1e-3  # float32 models with many classes miss 1 by about this
+_SUM_TOLERANCE = 1e-3  # rows of float32 models with many classes differ from 1 by about this
 
 
 def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
@@ -42,10 +42,9 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
         Transition matrix.
     method : {"l1", "l2", "max", "likelihood"} or callable
         - "l1", "l2": the class whose row of T is nearest to q;
-        - "max": argmax of q T⁻¹, with the pseudo-inverse (and a warning) if T is singular;
+        - "max": argmax of q T⁻¹; if T is singular, its pseudo-inverse is used, with a warning;
         - "likelihood": argmax of `class_probabilities`;
-        - a callable of two vectors, q and a row of T, that returns their distance; it is called
-          for all rows at once if it sums over the last axis.
+        - a callable of two vectors, q and a row of T, that returns their distance.
 
     Returns
     -------
@@ -54,7 +53,7 @@ def decode(q: ArrayLike, T: ArrayLike, method: Method = "l1") -> IntArray:
 
     Notes
     -----
-    With uniform T all four named methods are equal to argmin_k q[k], which is computed then.
+    With uniform T, all four named methods equal argmin_k q[k], which is then used.
 
     Examples
     --------
@@ -82,7 +81,7 @@ def check_method(method: Method, *, name: str = "method") -> None:
 
 
 def _decider(T: FloatArray, method: Method) -> tuple[Callable[[FloatArray], IntArray], int]:
-    """Return the function that decodes a block, and the numbers per row that it allocates."""
+    """Return the function that decodes a block, and how many numbers it allocates per row."""
     if method == "likelihood":
         solve, numbers_per_row = likelihood.solver(T)
         return lambda q: solve(q).argmax(axis=1), numbers_per_row
@@ -97,7 +96,7 @@ def _decider(T: FloatArray, method: Method) -> tuple[Callable[[FloatArray], IntA
 
 
 def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
-    """Return the p on the simplex that explains q best under T.
+    """Return the most likely p on the simplex for q under T.
 
     p maximises ``Σ_k q[k] log (p T)[k]``, the log-likelihood of complementary labels observed with
     the frequencies q; the problem is concave. If q T⁻¹ has no negative entry, p is q T⁻¹.

@@ -127,13 +127,14 @@ def _general_solver(T: FloatArray) -> Solver:
 def _start(q: FloatArray, T: FloatArray, inverted: FloatArray | None) -> FloatArray:
     """Return q T⁻¹ without its negative part where it has a smaller gap than 1/K, else EM steps."""
     start = np.full(q.shape, 1 / len(T))
-    p, far = start.copy(), np.ones(len(q), dtype=bool)
+    p, far = start.copy(), q.any(axis=1)
     if inverted is not None:
         guess = np.maximum(q @ inverted, 0.0)
         total = guess.sum(axis=1, keepdims=True)
         guess = np.divide(guess, total, out=start.copy(), where=total > 0)
-        far = _gaps(q, guess, T) >= _gaps(q, start, T)
-        p[~far] = guess[~far]
+        near = far & (_gaps(q, guess, T) < _gaps(q, start, T))
+        p[near] = guess[near]
+        far &= ~near
     q, start = q[far], start[far]
     for _ in range(_EM_STEPS):
         start *= _ratio(q, start @ T) @ T.T

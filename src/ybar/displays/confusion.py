@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,18 +19,19 @@ from ..metrics.transition_profile import UNIDENTIFIED, TransitionProfile
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.estimators import last_step
-from ..utils.typing import AnyArray, FloatArray, IntArray
-from .drawing import as_per_cent, cell_size, drawn_names, heat_map, matrix_axes, write_values
+from ..utils.typing import FloatArray, IntArray
+from .drawing import MatrixDisplay, as_per_cent, cell_size, write_values
 from .inputs import all_classes, class_names, codes_of
 
 
-class ConfusionDisplay:
+@dataclass(eq=False, repr=False)
+class ConfusionDisplay(MatrixDisplay):
     """The confusion matrix, with true labels or without: the share of (true, predicted) pairs.
 
     Create one with `from_true` or `from_estimator` if true labels are known, or with
-    `from_complementary` or `from_estimator_complementary` if only complementary labels are. Cells
-    are shares of all rows in per cent and sum to 100. For up to 12 classes the shares are written
-    in the cells if they fit.
+    `from_complementary` or `from_estimator_complementary` if only complementary labels are. They
+    plot on the axes `ax`, by default in a new figure. Cells are shares of all rows in per cent and
+    sum to 100. For up to 12 classes the shares are written in the cells if they fit.
 
     Parameters
     ----------
@@ -58,10 +60,10 @@ class ConfusionDisplay:
     Complementary labels and predictions give ``J̄[k, j]``, the share of (ȳ = k, ŷ = j), whose
     expectation is ``Σ_y T[y, k] P(y, ŷ = j)``. So ``(T⁻¹)ᵀ J̄`` is an unbiased estimate of the
     joint distribution of true and predicted classes, if T is the true one and the predictions were
-    not fitted to these labels. It is linear in the labels, hence its standard errors are exact up
-    to the plug-in of the shares; they are over rows, which are independent. Its sum off the
-    diagonal is `ybar.metrics.ure_zero_one`. Entries near 0 can be negative by chance: they are
-    shown as they are, since clipping them would bias all sums.
+    not fitted to these labels. It is linear in the labels, so its standard errors are exact except
+    that they use the estimated shares. They are computed over rows, which are independent. The sum
+    off the diagonal is `ybar.metrics.ure_zero_one`. Entries near 0 can be negative by chance; they
+    are not clipped, because that would bias all sums.
 
     Examples
     --------
@@ -78,24 +80,12 @@ class ConfusionDisplay:
            [ 16.7,   0. ,  16.7]])
     """
 
-    ax_: Any
-    figure_: Any
-    im_: Any
-    text_: AnyArray | None
-    negative_: Any
-
-    def __init__(
-        self,
-        matrix: ArrayLike,
-        *,
-        std_error: ArrayLike | None = None,
-        error_std_error: float | None = None,
-        classes: ArrayLike | None = None,
-    ) -> None:
-        self.matrix = matrix
-        self.std_error = std_error
-        self.error_std_error = error_std_error
-        self.classes = classes
+    matrix: ArrayLike
+    _: KW_ONLY
+    std_error: ArrayLike | None = None
+    error_std_error: float | None = None
+    classes: ArrayLike | None = None
+    negative_: Any = field(init=False)
 
     @classmethod
     def from_true(
@@ -113,19 +103,13 @@ class ConfusionDisplay:
         y_true, y_pred : array-like of shape (N,)
         classes : array-like of shape (K,), optional
             All classes; by default those that occur, sorted.
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        ConfusionDisplay
         """
         names = all_classes(y_true, y_pred) if classes is None else check_classes(classes)
         true, predicted = codes_of(y_true, names, "y_true"), codes_of(y_pred, names, "y_pred")
         checks.same_length("y_true", len(true), "y_pred", len(predicted))
         # A true label is a complementary one under T = I.
         joint = _joint(np.arange(len(true)), true, predicted, np.eye(len(names)))
-        return cls(joint.shares, error_std_error=joint.error_std_error, classes=names).plot(ax)
+        return cls(joint.matrix, error_std_error=joint.error_std_error, classes=names).plot(ax)
 
     @classmethod
     def from_estimator(cls, classifier: Any, X: Any, y_true: ArrayLike, *, ax: Any = None) -> Self:
@@ -137,12 +121,6 @@ class ConfusionDisplay:
         X : array-like of shape (N, n_features)
         y_true : array-like of shape (N,)
             True classes.
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        ConfusionDisplay
         """
         if not hasattr(classifier, "predict") or not is_classifier(classifier):
             raise TypeError(
@@ -172,20 +150,14 @@ class ConfusionDisplay:
         y_pred : array-like of shape (N,)
             Predicted classes.
         T : array-like of shape (K, K)
-            A singular T is replaced by its pseudo-inverse, with a warning: no longer unbiased.
+            If T is singular, its pseudo-inverse is used, with a warning: the estimate is biased.
         classes : array-like of shape (K,), optional
             Names of the classes in the order of the rows of T; by default 0..K-1, or the columns
             of a boolean data frame.
         profile : TransitionProfile, optional
-            What is unknown of an estimated T: the ``transition_profile_`` of a network. The
-            standard errors then contain that of T. There are none if the labels that T was
+            The uncertainty of an estimated T: the ``transition_profile_`` of a network. The
+            standard errors then include that of T. There are none if the labels that T was
             estimated on may be independent of the class.
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        ConfusionDisplay
         """
         return cls._estimated(y_comp, y_pred, T, classes, profile).plot(ax)
 
@@ -202,12 +174,6 @@ class ConfusionDisplay:
             Rows that it was not fitted to.
         y_comp : array-like of shape (N,), or boolean array of shape (N, K)
             Their complementary labels, as for `from_complementary`.
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        ConfusionDisplay
         """
         fitted, _ = last_step(classifier, name="classifier")
         T, profile = fitted.label_transition_, getattr(fitted, "transition_profile_", None)
@@ -235,12 +201,7 @@ class ConfusionDisplay:
         joint = _joint(rows, k, predicted, decode.inverse(array, stacklevel=4))
         if profile is not None:
             joint = _with_unknown_transition(joint, rows, k, predicted, profile)
-        return cls(
-            joint.shares,
-            std_error=joint.std_error,
-            error_std_error=joint.error_std_error,
-            classes=names,
-        )
+        return cls(classes=names, **joint._asdict())
 
     @property
     def error_rate(self) -> float:
@@ -249,21 +210,9 @@ class ConfusionDisplay:
         return float(matrix.sum() - matrix.trace())
 
     def plot(self, ax: Any = None) -> Self:
-        """Plot, and return the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-        """
+        """Plot on `ax`, by default on a new figure, and return the display."""
         matrix, errors = self._check()
-        n_classes = len(matrix)
-        names = drawn_names(class_names(self.classes, n_classes))
-        ax = matrix_axes(names, type(self).__name__) if ax is None else ax
-        self.ax_, self.figure_ = ax, ax.figure
-        self.im_ = heat_map(ax, 100 * matrix, names, "share (%)")
-        ax.set_ylabel("true class")
-        ax.set_xlabel("predicted class")
+        ax = self._draw(ax, 100 * matrix, self.classes, "share (%)", "predicted class")
         negative = matrix < -1e-12  # not by rounding
         ax.set_title(self._heading(errors, bool(negative.any())), fontsize=10)
         texts = np.vectorize(as_per_cent, otypes=[object])(matrix)
@@ -272,15 +221,16 @@ class ConfusionDisplay:
         self.text_, self.negative_ = write_values(ax, self.im_, texts), None
         if self.text_ is None and negative.any():
             y, x = np.nonzero(negative)
-            size = 0.5 * cell_size(ax, n_classes)
+            size = 0.5 * cell_size(ax, len(matrix))
             self.negative_ = ax.scatter(x, y, size**2, marker="_", color="0.5", lw=0.6)
         return self
 
     def _heading(self, errors: FloatArray | None, negative: bool) -> str:
-        heading = f"error rate {as_per_cent(self.error_rate)}"
+        heading, unit = f"error rate {as_per_cent(self.error_rate)}", " %"
         if self.error_std_error is not None and not math.isnan(self.error_std_error):
             heading += f" ± {as_per_cent(self.error_std_error)}"
-        heading += " %"
+            unit += " (± standard error)" if errors is None else ""
+        heading += unit
         if errors is None:
             return heading
         if np.isnan(errors).all():
@@ -307,7 +257,7 @@ class ConfusionDisplay:
 
 
 class _Joint(NamedTuple):
-    shares: FloatArray
+    matrix: FloatArray
     std_error: FloatArray
     error_std_error: float
 
@@ -349,6 +299,6 @@ def _with_unknown_transition(
         rate = shares.sum() - shares.trace()
         return np.append(shares, rate), np.append(errors, error) ** 2
 
-    rate = joint.shares.sum() - joint.shares.trace()
-    errors = profile.std_error(np.append(joint.shares, rate), estimate)
-    return _Joint(joint.shares, errors[:-1].reshape(joint.shares.shape), float(errors[-1]))
+    rate = joint.matrix.sum() - joint.matrix.trace()
+    errors = profile.std_error(np.append(joint.matrix, rate), estimate)
+    return _Joint(joint.matrix, errors[:-1].reshape(joint.matrix.shape), float(errors[-1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,20 +20,22 @@ from .inputs import class_names, codes_of, one_or_few
 _CHOSEN, _TRUE, _OTHER = "#0072B2", "#D55E00", "0.82"
 _MOST_NAMED = 30  # bars
 _MEASURES = {
-    "l1": "L1 distance to rows of T",
-    "l2": "L2 distance to rows of T",
-    "max": "p, by the inverse of T",
-    "likelihood": "p, by likelihood",
+    "l1": "L1 distance to rows of T\n(smallest wins)",
+    "l2": "L2 distance to rows of T\n(smallest wins)",
+    "max": "p, by the inverse of T\n(largest wins)",
+    "likelihood": "p, by likelihood\n(largest wins)",
 }
 
 
+@dataclass(eq=False, repr=False)
 class DecoderDisplay:
     """Why the decoder chooses the class of one or a few examples.
 
-    Create one with `from_estimator` or `from_probabilities`. Each example has two panels. The left
-    panel shows q as bars, and as markers the row of T of the decoded class (and of the true class,
-    if it differs). The right panel shows what the decoder compares: the distance of q to every row
-    of T, or the p of every class, with the decoded class dark.
+    Create one with `from_estimator` or `from_probabilities`. Its panels replace the axes `ax`; by
+    default they are in a new figure. Each example has two panels. The left panel shows q as bars,
+    and as markers the row of T of the decoded class (and of the true class, if it differs). The
+    right panel shows what the decoder compares: the distance of q to every row of T, or the p of
+    every class, with the decoded class dark.
 
     Parameters
     ----------
@@ -72,28 +75,18 @@ class DecoderDisplay:
     bee [[1.  0.2 0.8]]
     """
 
-    ax_: Any
-    axes_: AnyArray
-    figure_: Any
-    scores_: FloatArray
-    decoded_: AnyArray
-
-    def __init__(
-        self,
-        q: ArrayLike,
-        T: ArrayLike,
-        *,
-        decoder: decode.Method = "l1",
-        p: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-        y_true: ArrayLike | None = None,
-    ) -> None:
-        self.q = q
-        self.T = T
-        self.decoder = decoder
-        self.p = p
-        self.classes = classes
-        self.y_true = y_true
+    q: ArrayLike
+    T: ArrayLike
+    _: KW_ONLY
+    decoder: decode.Method = "l1"
+    p: ArrayLike | None = None
+    classes: ArrayLike | None = None
+    y_true: ArrayLike | None = None
+    ax_: Any = field(init=False)
+    axes_: AnyArray = field(init=False)
+    figure_: Any = field(init=False)
+    scores_: FloatArray = field(init=False)
+    decoded_: AnyArray = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -108,12 +101,6 @@ class DecoderDisplay:
             At most 20 rows.
         y_true : array-like of shape (N,), optional
             Their true classes.
-        ax : matplotlib Axes, optional
-            Replaced by the panels; by default a new figure.
-
-        Returns
-        -------
-        DecoderDisplay
         """
         fitted, X = last_step(classifier, X, name="classifier")
         q = fitted.predict_complementary_proba(X)
@@ -139,32 +126,11 @@ class DecoderDisplay:
         y_true: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """Plot how complementary probabilities are decoded.
-
-        Parameters
-        ----------
-        q : array-like of shape (K,) or (N, K)
-        T : array-like of shape (K, K)
-        decoder : {"l1", "l2", "max", "likelihood"} or callable
-        classes : array-like of shape (K,), optional
-        y_true : array-like of shape (N,), optional
-        ax : matplotlib Axes, optional
-            Replaced by the panels; by default a new figure.
-
-        Returns
-        -------
-        DecoderDisplay
-        """
+        """Plot how complementary probabilities are decoded; parameters as of the class."""
         return cls(q, T, decoder=decoder, classes=classes, y_true=y_true).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Plot, and return the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Replaced by the panels; by default a new figure.
-        """
+        """Plot in place of `ax`, by default in a new figure, and return the display."""
         T = transition.check(self.T)
         decode.check_method(self.decoder, name="decoder")
         classes = class_names(self.classes, len(T))
@@ -190,7 +156,9 @@ class DecoderDisplay:
         for i, (left, right) in enumerate(self.axes_):
             k = int(decision.decoded[i])
             other = None if true is None or true[i] == k else int(true[i])
-            left.set_title(_verdict(names, k, true, other), loc="left", fontsize=10, **AS_IT_IS)
+            ending = ", which is true" if other is None else f", true: {names[other]}"
+            title = f"decoded: {names[k]}{'' if true is None else ending}"
+            left.set_title(title, loc="left", fontsize=10, **AS_IT_IS)
             _bars_of_q(left, q[i], T, k, other)
             _bars_of_scores(right, self.scores_[i], k, other)
             ticks = tick_places(len(T), _MOST_NAMED)
@@ -204,30 +172,29 @@ class DecoderDisplay:
         circles = true is not None and (true != decision.decoded).any()
         key = "bars: q\ndiamonds: T, decoded class"
         left.set_xlabel(f"{key}\ncircles: T, true class" if circles else key, fontsize=8)
-        wins = "smallest wins" if decision.smallest_wins else "largest wins"
-        right.set_xlabel(f"{decision.measure}\n({wins})", fontsize=8, **AS_IT_IS)
+        right.set_xlabel(decision.measure, fontsize=8, **AS_IT_IS)
         return self
 
     def _decide(self, q: FloatArray, T: FloatArray) -> _Decision:
         if self.p is not None:
             p = one_or_few(self.p, len(T), "p")
             checks.same_length("p", len(p), "q", len(q))
-            return _Decision(p, p.argmax(axis=1), False, "p, the network's own")
+            return _Decision(p, p.argmax(axis=1), "p, the network's own\n(largest wins)")
         if self.decoder == "max":
             p = q @ decode.inverse(T, stacklevel=5)
             # As in `decode`, so that ties are resolved in the same way.
             decoded = q.argmin(axis=1) if transition.is_uniform(T) else p.argmax(axis=1)
-            return _Decision(p, decoded, False, _MEASURES["max"])
+            return _Decision(p, decoded, _MEASURES["max"])
         decoded = decode.decode(q, T, self.decoder)
         if self.decoder == "likelihood":
             p = decode.class_probabilities(q, T)
-            return _Decision(p, decoded, False, _MEASURES["likelihood"])
+            return _Decision(p, decoded, _MEASURES["likelihood"])
         if isinstance(self.decoder, str):
             measure = _MEASURES[self.decoder]
         else:
             name = getattr(self.decoder, "__name__", type(self.decoder).__name__)
-            measure = f"{drawn_names([name])[0]} of q and rows of T"
-        return _Decision(pairwise(q, T, self.decoder, name="decoder"), decoded, True, measure)
+            measure = f"{drawn_names([name])[0]} of q and rows of T\n(smallest wins)"
+        return _Decision(pairwise(q, T, self.decoder, name="decoder"), decoded, measure)
 
     def _true(self, n: int, classes: AnyArray) -> IntArray | None:
         if self.y_true is None:
@@ -241,15 +208,7 @@ class DecoderDisplay:
 class _Decision(NamedTuple):
     scores: FloatArray
     decoded: IntArray
-    smallest_wins: bool
     measure: str
-
-
-def _verdict(names: list[str], decoded: int, true: IntArray | None, other: int | None) -> str:
-    if true is None:
-        return f"decoded: {names[decoded]}"
-    ending = ", which is true" if other is None else f", true: {names[other]}"
-    return f"decoded: {names[decoded]}{ending}"
 
 
 def _bars_of_q(ax: Any, q: FloatArray, T: FloatArray, decoded: int, other: int | None) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..utils.extras import require
 from ..utils.text import plain
 from ..utils.typing import AnyArray, FloatArray, IntArray
+from .inputs import class_names
 
 _MOST_LETTERS = 24
 _MOST_WRITTEN = 12  # classes; a matrix of more is a picture only
@@ -55,20 +57,39 @@ def tick_places(n: int, most: int) -> IntArray:
     return np.arange(0, n, step)
 
 
-def new_axes(what: str, size: tuple[float, float] | None = None) -> Any:
+def new_axes(
+    what: str, size: tuple[float, float] | None = None, layout: str = "constrained"
+) -> Any:
     """Return axes in a new figure of pyplot, whose size in inches is pyplot's by default."""
     pyplot = require("matplotlib.pyplot", "report", what)
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+    return pyplot.subplots(figsize=size, layout=layout)[1]
 
 
-def matrix_axes(names: list[str], what: str) -> Any:
-    """Return axes in a new figure, large enough for a matrix with these names."""
-    side = 2.4 + 0.36 * min(len(names), _MOST_WRITTEN)
-    named = 0.07 * longest_line(names)
-    return new_axes(what, (side + named + 1.2, side + 0.7 * named + 0.4))
+class MatrixDisplay:
+    """A heat map with true classes down and other classes across."""
+
+    ax_: Any
+    figure_: Any
+    im_: Any
+    text_: AnyArray | None
+
+    def _draw(
+        self, ax: Any, values: FloatArray, classes: ArrayLike | None, shade: str, across: str
+    ) -> Any:
+        names = drawn_names(class_names(classes, len(values)))
+        if ax is None:
+            side = 2.4 + 0.36 * min(len(names), _MOST_WRITTEN)
+            named = 0.07 * longest_line(names)
+            size = (side + named + 1.2, side + 0.7 * named + 0.4)
+            # "constrained" cuts off the labels of axes with a fixed aspect.
+            ax = new_axes(type(self).__name__, size, "compressed")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.im_ = _heat_map(ax, values, names, shade)
+        ax.set(xlabel=across, ylabel="true class")
+        return ax
 
 
-def heat_map(ax: Any, values: FloatArray, names: list[str], what: str) -> Any:
+def _heat_map(ax: Any, values: FloatArray, names: list[str], what: str) -> Any:
     """Draw a matrix in shades of blue, darker for larger values, with the names of its classes."""
     n = len(values)
     im = ax.imshow(values, cmap="Blues", vmin=0, vmax=max(float(values.max()), 1e-12))
@@ -118,17 +139,10 @@ def write_values(ax: Any, im: Any, texts: AnyArray) -> AnyArray | None:
         return None
     # Relative luminance as the WCAG defines it: below 0.18 white has the better contrast.
     luminance = im.to_rgba(im.get_array())[..., :3] ** 2.2 @ (0.2126, 0.7152, 0.0722)
-    written = np.empty_like(texts)
+    written, look = np.empty_like(texts), {"ha": "center", "va": "center", "fontsize": size}
     for (y, x), text in np.ndenumerate(texts):
-        written[y, x] = ax.text(
-            x,
-            y,
-            text,
-            ha="center",
-            va="center",
-            fontsize=size,
-            color="white" if luminance[y, x] < 0.18 else "black",
-        )
+        color = "white" if luminance[y, x] < 0.18 else "black"
+        written[y, x] = ax.text(x, y, text, color=color, **look)
     return written
 
 

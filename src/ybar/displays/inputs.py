@@ -28,22 +28,20 @@ def class_names(classes: ArrayLike | None, n_classes: int) -> AnyArray:
 
 def codes_of(values: ArrayLike, names: AnyArray, argument: str) -> IntArray:
     """Return the class index of each row from the name of its class."""
-    array = checks.label_array(values, f"{argument} must hold one class per row")
-    if len(array) == 0:
-        raise ValueError(f"{argument} must hold at least one class; got none")
-    return look_up(checks.label_column(array, argument), names, argument)
+    return look_up(_column(values, argument), names, argument)
 
 
 def all_classes(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
     """Return all classes that occur among true and predicted ones, sorted."""
+    true, predicted = (np.unique(_column(*v)) for v in ((y_true, "y_true"), (y_pred, "y_pred")))
+    return union_of_classes(true, predicted, "y_true and y_pred")
 
-    def occurring(values: ArrayLike, argument: str) -> AnyArray:
-        array = checks.label_array(values, f"{argument} must hold one class per row")
-        return np.unique(checks.label_column(array, argument))
 
-    return union_of_classes(
-        occurring(y_true, "y_true"), occurring(y_pred, "y_pred"), "y_true and y_pred"
-    )
+def _column(values: ArrayLike, argument: str) -> AnyArray:
+    array = checks.label_array(values, f"{argument} must hold one class per row")
+    if len(array) == 0:
+        raise ValueError(f"{argument} must hold at least one class; got none")
+    return checks.label_column(array, argument)
 
 
 def one_or_few(values: ArrayLike, n_classes: int, argument: str) -> FloatArray:

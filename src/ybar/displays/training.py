@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -26,10 +27,12 @@ _LOSS = "training loss"
 _OTHER_STYLES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 3)))
 
 
+@dataclass(eq=False, repr=False)
 class TrainingCurveDisplay:
     """The training loss and the held-out criterion of each epoch.
 
-    Create one with `from_estimator` or `from_history`.
+    Create one with `from_estimator` or `from_history`, which plot on the axes `ax`, by default in a
+    new figure.
 
     Parameters
     ----------
@@ -66,25 +69,16 @@ class TrainingCurveDisplay:
     ['SCEL (held out)', 'training loss']
     """
 
-    ax_: Any
-    loss_ax_: Any
-    figure_: Any
-    lines_: list[Any]
-
-    def __init__(
-        self,
-        history: History,
-        *,
-        best_epoch: int | None = None,
-        criterion: str = "scel",
-        same_scale: bool = False,
-        histories: Mapping[float, History] | None = None,
-    ) -> None:
-        self.history = history
-        self.best_epoch = best_epoch
-        self.criterion = criterion
-        self.same_scale = same_scale
-        self.histories = histories
+    history: History
+    _: KW_ONLY
+    best_epoch: int | None = None
+    criterion: str = "scel"
+    same_scale: bool = False
+    histories: Mapping[float, History] | None = None
+    ax_: Any = field(init=False)
+    loss_ax_: Any = field(init=False)
+    figure_: Any = field(init=False)
+    lines_: list[Any] = field(init=False)
 
     @classmethod
     def from_estimator(
@@ -96,12 +90,6 @@ class TrainingCurveDisplay:
         ----------
         classifier : fitted ComplementaryNetClassifier
         criterion : {"scel", "ure"}
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        TrainingCurveDisplay
         """
         if not isinstance(classifier, NetBase):
             raise TypeError(
@@ -127,42 +115,22 @@ class TrainingCurveDisplay:
         same_scale: bool = False,
         ax: Any = None,
     ) -> Self:
-        """Plot a history such as ``history_`` of a fitted network.
-
-        Parameters
-        ----------
-        history : dict of array-like
-        best_epoch : int, optional
-        criterion : {"scel", "ure"}
-        same_scale : bool
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        TrainingCurveDisplay
-        """
-        return cls(history, best_epoch=best_epoch, criterion=criterion, same_scale=same_scale).plot(
-            ax
-        )
+        """Plot a history such as ``history_`` of a fitted network; parameters as of the class."""
+        display = cls(history, best_epoch=best_epoch, criterion=criterion, same_scale=same_scale)
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Plot, and return the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-        """
+        """Plot on `ax`, by default on a new figure, and return the display."""
         self._check()
         ax = new_axes(type(self).__name__) if ax is None else ax
         ticker = require("matplotlib.ticker", "report", "TrainingCurveDisplay")
         self.ax_, self.figure_, self.loss_ax_, self.lines_ = ax, ax.figure, None, []
+        self._bands: list[Any] = []
         if self.histories:
             self._plot_rates(self.histories)
         else:
             self._plot_one()
-        handles = list(self.lines_)
+        handles = [*self.lines_, *self._bands]
         if self.best_epoch:
             label = f"epoch kept: {self.best_epoch}"
             handles.append(ax.axvline(self.best_epoch, color="0.3", lw=0.8, ls=":", label=label))
@@ -238,14 +206,9 @@ class TrainingCurveDisplay:
             return
         values = _values(self.history, self.criterion)
         error = _values(self.history, f"{self.criterion}_std_error")
-        self.ax_.fill_between(
-            np.arange(1, len(values) + 1),
-            values - error,
-            values + error,
-            color=line.get_color(),
-            alpha=0.15,
-            lw=0,
-        )
+        look = {"color": line.get_color(), "alpha": 0.15, "lw": 0, "label": "± standard error"}
+        epochs = np.arange(1, len(values) + 1)
+        self._bands.append(self.ax_.fill_between(epochs, values - error, values + error, **look))
 
     def _name(self) -> str:
         return f"{self.criterion.upper()} (held out)"

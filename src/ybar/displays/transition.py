@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -9,23 +10,16 @@ from numpy.typing import ArrayLike
 
 from .. import labels, transition
 from ..utils.estimators import last_step
-from ..utils.typing import AnyArray
-from .drawing import (
-    as_probability,
-    drawn_names,
-    frame_diagonal,
-    heat_map,
-    matrix_axes,
-    write_values,
-)
-from .inputs import class_names
+from .drawing import MatrixDisplay, as_probability, frame_diagonal, write_values
 
 
-class TransitionDisplay:
+@dataclass(eq=False, repr=False)
+class TransitionDisplay(MatrixDisplay):
     """A heat map of T: a row for each true class, a column for each complementary label.
 
-    Create one with `from_matrix`, `from_estimator` or `from_labels`. For up to 12 classes the
-    probabilities are written in the cells if they fit. The diagonal (wrong labels) is framed.
+    Create one with `from_matrix`, `from_estimator` or `from_labels`. They plot on the axes `ax`, by
+    default in a new figure. For up to 12 classes the probabilities are written in the cells if they
+    fit. The diagonal (wrong labels) is framed.
 
     Parameters
     ----------
@@ -53,31 +47,13 @@ class TransitionDisplay:
     '0.50'
     """
 
-    ax_: Any
-    figure_: Any
-    im_: Any
-    text_: AnyArray | None
-    diagonal_: Any
-
-    def __init__(self, T: ArrayLike, classes: ArrayLike | None = None) -> None:
-        self.T = T
-        self.classes = classes
+    T: ArrayLike
+    classes: ArrayLike | None = None
+    diagonal_: Any = field(init=False)
 
     @classmethod
     def from_matrix(cls, T: ArrayLike, *, classes: ArrayLike | None = None, ax: Any = None) -> Self:
-        """Plot a transition matrix.
-
-        Parameters
-        ----------
-        T : array-like of shape (K, K)
-        classes : array-like of shape (K,), optional
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        TransitionDisplay
-        """
+        """Plot a transition matrix; the parameters are those of the class."""
         return cls(T, classes).plot(ax)
 
     @classmethod
@@ -87,12 +63,6 @@ class TransitionDisplay:
         Parameters
         ----------
         classifier : a fitted classifier of ybar, or a pipeline or search that ends in one
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        TransitionDisplay
         """
         fitted, _ = last_step(classifier, name="classifier")
         return cls(fitted.transition_, fitted.classes_).plot(ax)
@@ -108,20 +78,7 @@ class TransitionDisplay:
     ) -> Self:
         """Plot the T that `ybar.transition.estimate` estimates from rows with both kinds of label.
 
-        Parameters
-        ----------
-        y_true : array-like of shape (N,)
-            Ordinary labels.
-        y_comp : array-like of shape (N,), or boolean array of shape (N, K)
-            Complementary labels.
-        classes : array-like of shape (K,), optional
-            All classes; by default those that occur, sorted.
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-
-        Returns
-        -------
-        TransitionDisplay
+        The parameters are those of `ybar.transition.estimate`.
         """
         T = transition.estimate(y_true, y_comp, classes=classes)
         if classes is None:
@@ -131,20 +88,10 @@ class TransitionDisplay:
         return cls(T, classes).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Plot, and return the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to plot; by default a new figure.
-        """
+        """Plot on `ax`, by default on a new figure, and return the display."""
         T = transition.check(self.T)
-        names = drawn_names(class_names(self.classes, len(T)))
-        ax = matrix_axes(names, type(self).__name__) if ax is None else ax
-        self.ax_, self.figure_ = ax, ax.figure
-        self.im_ = heat_map(ax, T, names, "P(complementary label | true class)")
-        ax.set_ylabel("true class")
-        ax.set_xlabel("complementary label")
+        shade = "P(complementary label | true class)"
+        ax = self._draw(ax, T, self.classes, shade, "complementary label")
         self.diagonal_ = frame_diagonal(ax, len(T))
         self.text_ = write_values(ax, self.im_, np.vectorize(as_probability, otypes=[object])(T))
         return self

@@ -31,7 +31,7 @@ class WorkDone:
         self.running: dict[tuple[str, ...], float] = {}
 
     def update(self, job: Job, share: float, ended: bool) -> float:
-        """Return the work that is done, after a job has ended, or a share of it is done."""
+        """Return the work done so far, after a job ended or reported its progress."""
         names = tuple(hashes(job))
         if ended:
             self.done |= set(names)
@@ -47,7 +47,7 @@ class WorkDone:
 
 @contextlib.contextmanager
 def shown(work: WorkDone, console: Any) -> Iterator[Report]:
-    """Show how far a sweep is, and how long it will take, on a terminal."""
+    """Show on a terminal how much of a sweep is done, and how long the rest will take."""
     progress = require("rich.progress", "cli", "ybar reproduce")
     n_runs, n_failed = len(work.of_run), 0
     bar = progress.Progress(
@@ -76,5 +76,5 @@ def shown(work: WorkDone, console: Any) -> Iterator[Report]:
             bar.update(task, completed=completed, description=done)
 
         yield report
-        # Another sweep ran what is missing.
+        # Another sweep ran the missing runs.
         bar.update(task, completed=work.total, description=f"all {n_runs} runs are recorded")

@@ -21,7 +21,7 @@ from .results import outputs, plots, render
 from .results.choose import Runs
 from .runs import data, transfer
 from .runs.cluster import Cluster
-from .runs.cost import Cost, cost_of_jobs
+from .runs.cost import cost_of_jobs
 from .runs.entry import Entry
 from .runs.ledger import Ledger
 from .runs.sweep import sweep
@@ -56,11 +56,11 @@ def reproduce(
     The parameters are the options of the command line.
     """
     plan = reading.read(source, imports=not dry_run)
-    selection = Selection.of(plan, datasets, settings, bases, trials)
+    selection = Selection.of(plan, dataset=datasets, setting=settings, base=bases, trial=trials)
     path = ledger or Path(f"{Path(source).stem}.sqlite")
     folder = output or Path(f"{Path(source).stem}-results")
     if retry_failed and not run:
-        raise InputError("--retry-failed is for runs; with --no-run there are none. Leave one out")
+        raise InputError("--retry-failed and --no-run exclude each other. Leave one out")
     if not run and not merge and not path.is_file():
         raise InputError(
             f"--no-run needs a ledger that exists; {path} does not. Name it with --ledger"
@@ -85,13 +85,11 @@ def reproduce(
         if run:
             _run(jobs, opened, facts, n_jobs, dask, retry_failed, console)
         entries = opened.entries(curves=True)
-    _write(Runs(entries, plan, facts, every_job), entries, folder, epoch, export)
+    _write(Runs(entries, plan, facts, every_job), folder, epoch, export)
 
 
-def _write(
-    runs: Runs, entries: Sequence[Entry], folder: Path, epoch: str, export: Sequence[Path]
-) -> None:
-    """Write the results, show the tables that have something in them, and export all runs."""
+def _write(runs: Runs, folder: Path, epoch: str, export: Sequence[Path]) -> None:
+    """Write the results, print the tables that are not empty, and export the runs."""
     written = outputs.write(runs, folder, epoch=epoch)
     out = require("rich.console", "cli", "ybar reproduce").Console()
     for table in written.tables:
@@ -99,7 +97,7 @@ def _write(
             out.print(render.terminal(table), "")
     curves = plots.drawn_from(runs) if export else {}
     for each in export:
-        transfer.export(entries, each, curves)
+        transfer.export(runs.entries, each, curves)
     out.print(written.text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -109,29 +107,22 @@ class Selection(NamedTuple):
     wanted: dict[str, Collection[Any]]
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        datasets: Sequence[str] | None,
-        settings: Sequence[str] | None,
-        bases: Sequence[str] | None,
-        trials: Sequence[int] | None,
-    ) -> Selection:
+    def of(cls, plan: Plan, **wanted: Sequence[Any] | None) -> Selection:
         """Return the selection, or raise ValueError for a name that the plan does not have."""
         parts = plan.parts
-        options: dict[str, tuple[Sequence[Any] | None, set[Any]]] = {
-            "dataset": (datasets, {d.name for part in parts for d in part.datasets}),
-            "setting": (settings, {s.name for part in parts for s in part.settings}),
-            "base": (bases, {part.base.name for part in parts}),
-            "trial": (trials, set(range(max(part.trials for part in parts)))),
+        known: dict[str, set[Any]] = {
+            "dataset": {d.name for part in parts for d in part.datasets},
+            "setting": {s.name for part in parts for s in part.settings},
+            "base": {part.base.name for part in parts},
+            "trial": set(range(max(part.trials for part in parts))),
         }
-        for name, (wanted, known) in options.items():
-            for each in set(wanted or []) - known:
+        for name, values in known.items():
+            for each in set(wanted[name] or []) - values:
                 raise InputError(
-                    f"--{name} must be one of the plan's: {', '.join(map(str, sorted(known)))}; "
+                    f"--{name} must be one of the plan's: {', '.join(map(str, sorted(values)))}; "
                     f"got {each}"
                 )
-        return cls({name: wanted for name, (wanted, _) in options.items() if wanted})
+        return cls({name: values for name, values in wanted.items() if values})
 
     def has(self, **names: Any) -> bool:
         """Return whether all of these names are selected."""
@@ -139,20 +130,15 @@ class Selection(NamedTuple):
 
     def jobs(self, jobs: Sequence[Job]) -> list[Job]:
         """Return the selected jobs, or raise ValueError if there are none."""
-        selected = [
-            job
-            for job in jobs
-            if self.has(
-                dataset=job.dataset.name,
-                setting=job.setting.name,
-                base=job.base.name,
-                trial=job.trial,
-            )
-        ]
+        selected = []
+        for job in jobs:
+            names = {"dataset": job.dataset.name, "setting": job.setting.name}
+            if self.has(**names, base=job.base.name, trial=job.trial):
+                selected.append(job)
         if not selected:
             raise InputError(
-                f"{', '.join(f'--{name}' for name in self.wanted)} must together name runs of the "
-                "plan; each is in it, but no [[base]] has all of them. Leave one out"
+                f"{', '.join(f'--{name}' for name in self.wanted)} must select some run; the plan "
+                "has each of these values, but no [[base]] combines them. Leave one out"
             )
         return selected
 
@@ -160,9 +146,9 @@ class Selection(NamedTuple):
 def _facts(
     plan: Plan, selection: Selection, source: str, *, download: bool
 ) -> dict[Dataset, Facts]:
-    """Return the facts of the selected data; errors in a plan's own files name the plan.
+    """Return the facts of the selected data; errors in their content also name the plan.
 
-    An error of the files as such (OSError) is not the plan's.
+    Errors of the file system (`OSError`) do not.
     """
     facts = {}
     for dataset in dict.fromkeys(d for part in plan.parts for d in part.datasets):
@@ -197,7 +183,7 @@ def _run(
     todo = [job for job in jobs if set(hashes(job)) - known.keys()]
     if not todo:
         return
-    if dask is None:  # workers on other machines may have what is missing here
+    if dask is None:  # workers on other machines may have packages that are missing here
         for kind in {type(job.base) for job in todo} & _NEEDED.keys():
             expect(*_NEEDED[kind])
     work = WorkDone(todo, known, cost_of_jobs(ledger.entries(), facts))
@@ -217,7 +203,7 @@ def _run(
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send, do what Ctrl-C does."""
+    """Treat SIGTERM, which batch systems send, like Ctrl-C."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -230,7 +216,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def _known(path: Path, merge: Sequence[Path], retry_failed: bool) -> list[Entry]:
-    """Return the runs that need not be run."""
+    """Return the recorded runs, which need not be run again."""
     entries = [entry for other in merge for entry in transfer.read(other)]
     if path.exists():
         with Ledger(path, write=False) as ledger:
@@ -242,26 +228,16 @@ def _dry_run(
     plan: Plan, jobs: list[Job], known: list[Entry], facts: dict[Dataset, Facts], n_jobs: int
 ) -> str:
     """Return how many runs there are, how many are missing, and how long they take."""
-    cost: Cost = cost_of_jobs(known, facts)
-    work = WorkDone(jobs, {entry.hash for entry in known}, cost)
+    work = WorkDone(jobs, {entry.hash for entry in known}, cost_of_jobs(known, facts))
     n_runs, n_missing = sum(len(job.trainings) for job in jobs), len(work.of_run)
-    rows = sum(
-        len(part.methods) * len(part.learning_rates) * len(part.datasets) * len(part.settings)
-        * part.trials
-        for part in plan.parts
-    )  # fmt: skip
     n_jobs = min(n_jobs, os.cpu_count() or 1, max(1, len(jobs)))
     where = f"{n_jobs} processes" if n_jobs > 1 else "1 process"
-    return "\n".join(
-        [
-            f"The whole plan {plain(plan.name)}: {rows} runs of a method at a learning rate on a "
-            "trial.",
-            f"Trained one by one for each table: {count_naive(plan.parts)} trainings.",
-            f"With shared trainings, and as far as selected: {n_runs} trainings, as {len(jobs)} "
-            "jobs.",
-            f"In the ledger: {n_runs - n_missing}. To run: {n_missing}, about "
-            f"{_duration(work.total / n_jobs)} on {where} of this machine.",
-        ]
+    return (
+        f"The whole plan {plain(plan.name)}: {plan.n_runs} runs of a method at a learning rate on "
+        f"a trial.\nTrained one by one for each table: {count_naive(plan.parts)} trainings.\n"
+        f"With shared trainings, and as far as selected: {n_runs} trainings, as {len(jobs)} jobs.\n"
+        f"In the ledger: {n_runs - n_missing}. To run: {n_missing}, about "
+        f"{_duration(work.total / n_jobs)} on {where} of this machine."
     )
 
 

@@ -1,4 +1,4 @@
-"""`Evidence`: the likelihood of whatever was observed of each row, as a vector over classes."""
+"""`Evidence`: the likelihood of all observations of each row, as a vector over classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNDERFLOW = -600.0  # exp of this is about the smallest float
 
 
 class Evidence:
-    """What was observed of each row: ``e[y] = P(what was observed given class y)``.
+    """All observations of each row: ``e[y] = P(observations given class y)``.
 
     Complementary labels, ordinary labels, candidate sets, yes-or-no answers and rows without any
     observation become the rows of one N×K array. Networks minimise ``-log Σ_y p[y] e[y]``, the
@@ -43,8 +43,8 @@ class Evidence:
 
     Notes
     -----
-    Rows with the same observations are stored once, so that a million labels of ten classes are
-    ten rows and a million small numbers. Evidence can be indexed by rows, as scikit-learn's
+    Rows with the same observations are stored once: a million labels of ten classes need ten rows
+    and a million small numbers. Evidence can be indexed by rows, as scikit-learn's
     splitters do.
 
     Examples
@@ -142,8 +142,8 @@ class Evidence:
         Parameters
         ----------
         sets : boolean array of shape (N, K)
-            True where a class is in the row's set. Within a set, the set must be equally likely
-            whichever of its classes is the true one.
+            True where a class is in the row's set. The set must be equally likely for each of its
+            classes as the true one.
         classes : array-like of shape (K,), or int, optional
         """
         return cls._of(kinds.of_sets(sets, classes))
@@ -152,8 +152,8 @@ class Evidence:
     def excluded(cls, sets: ArrayLike, *, classes: ArrayLike | int | None = None) -> Self:
         """Return the evidence of "none of these": `candidates` of the other classes.
 
-        This is the evidence of a set of wrong classes that was drawn at once, every set of its
-        size being equally likely.
+        Use it for a set of wrong classes that was drawn at once, if all sets of that size are
+        equally likely.
         """
         return cls._of(kinds.of_sets(sets, classes, excluded=True))
 
@@ -216,7 +216,7 @@ class Evidence:
     def _patterns_for(self, T: FloatArray | None) -> Patterns:
         """Return the patterns for evidence whose labels are drawn from T.
 
-        Without a common T, the likelihoods under the T of this part stay as they are.
+        Without a common T, the likelihoods of this part stay as they are.
         """
         return self.patterns if T is not None else self.patterns.fixed(self.transition)
 
@@ -265,7 +265,7 @@ class Evidence:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         log_table = self.log_table
         top = log_table.max(axis=1, keepdims=True, initial=-np.inf)
-        # Rows of hundreds of labels underflow; they come in units of their largest entry.
+        # Rows of hundreds of labels would underflow, so rows are divided by their largest entry.
         table = np.exp(log_table - np.where(top < _UNDERFLOW, top, 0))
         return np.asarray(table[self.codes], dtype=dtype)
 

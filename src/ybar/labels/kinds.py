@@ -1,4 +1,4 @@
-"""The kinds of observations that `Evidence` holds: arguments checked and turned into patterns."""
+"""The kinds of observations in `Evidence`: check the arguments and turn them into patterns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ONE_OR_SEVERAL = (
 
 
 class Content(NamedTuple):
-    """What `Evidence` consists of."""
+    """The content of `Evidence`."""
 
     classes: AnyArray
     codes: IntArray
@@ -41,7 +41,7 @@ def of_values(values: ArrayLike, classes: ArrayLike | int | None) -> Content:
         )
     names = names_of_columns(values, array, classes, "values")
     checks.not_negative(
-        array, "values", ". Write 1 for each class in a row about which nothing is known"
+        array, "values", ". For a row about which nothing is known, write 1 for each class"
     )
     return Content(names, np.arange(len(array)), _of_table(array))
 

@@ -1,4 +1,4 @@
-"""`Observed`: the one internal form of y, whatever form the user's labels have."""
+"""`Observed`: the one internal form of y, for all kinds of labels."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Observed:
-    """The observations in y, row by row, in one form whatever form the user's labels have.
+    """The observations in y, row by row, in one form for all kinds of labels.
 
-    `observe` makes it once, when y is passed. Classifiers, metrics and calibration use its
-    methods, and do not look at the form of y.
+    `observe` builds it once from y. Classifiers, metrics and calibration use its methods, which
+    hide the form of y.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Observed:
         True if y holds complementary labels: each label is one term of SCEL. False if y is
         `Evidence`: each informative row is one term.
     transition : ndarray of shape (K, K) or None
-        The T that labels are drawn from; None until it is known, or where no label needs it.
+        The T that labels are drawn from; None until it is known, or if no label needs it.
     weights : ndarray of shape (N,) or None
     """
 

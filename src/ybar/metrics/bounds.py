@@ -107,20 +107,13 @@ def error_bound(
 
     Parameters
     ----------
-    y_true : array-like of shape (N,)
-        True class indices.
-    q : array-like of shape (N, K)
-        Complementary probabilities.
+    y_true, q : as in `complementary_estimation_loss`
     T : array-like of shape (K, K)
         The transition matrix that is used to decode.
     T_true : array-like of shape (K, K), optional
         The transition matrix from which the complementary labels were drawn, if it is not T.
     distance : as for `transition.gamma`
-        Used to decode, and to compare q with the rows of T; must obey the triangle inequality.
-
-    Returns
-    -------
-    ErrorBound
+        Used to decode and to compare q with the rows of T. It must obey the triangle inequality.
 
     Examples
     --------

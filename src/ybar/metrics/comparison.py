@@ -32,11 +32,12 @@ class Comparison(NamedTuple):
         """Return the comparison as one line."""
         rows = f"{self.n_rows:,} rows"
         if self.difference == 0:
-            return f"no difference (± {self.std_error:.2g}, p = {self.p_value:.2g}, {rows})"
+            error = f"standard error {self.std_error:.2g}"
+            return f"no difference ({error}, p = {self.p_value:.2g}, {rows})"
         lower = "first" if self.difference < 0 else "second"
         return (
             f"the {lower} is lower by {abs(self.difference):.4g} ± {self.std_error:.2g} "
-            f"(t = {self.t:.3g}, p = {self.p_value:.2g}, {rows})"
+            f"(standard error; t = {self.t:.3g}, p = {self.p_value:.2g}, {rows})"
         )
 
 
@@ -60,12 +61,6 @@ def compare(
         `scel`. A probability of exactly 0 counts as 1/(n+1) among n labels, as in `scel_scorer`.
     sample_weight : array-like of shape (N,), optional
 
-    Returns
-    -------
-    Comparison
-        ``difference`` (of SCEL, first minus second), ``std_error``, ``t``, ``p_value``,
-        ``n_rows``, ``df``.
-
     Notes
     -----
     Compare models of different kinds by ``p @ T`` rather than by q, with
@@ -78,7 +73,7 @@ def compare(
     >>> q_a = [[0.1, 0.4, 0.5], [0.5, 0.2, 0.3], [0.3, 0.1, 0.6], [0.2, 0.5, 0.3]]
     >>> q_b = [[0.3, 0.3, 0.4], [0.4, 0.3, 0.3], [0.3, 0.3, 0.4], [0.4, 0.3, 0.3]]
     >>> print(metrics.compare([2, 0, 2, 1], q_a, q_b))
-    the first is lower by 0.3406 ± 0.071 (t = -4.79, p = 0.017, 4 rows)
+    the first is lower by 0.3406 ± 0.071 (standard error; t = -4.79, p = 0.017, 4 rows)
     """
     first = scel_losses(y_comp, q_a, None, sample_weight, name="q_a")
     second = scel_losses(y_comp, q_b, None, sample_weight, name="q_b")
@@ -113,18 +108,12 @@ def compare_error_rates(
         As for `ure_zero_one`.
     sample_weight : array-like of shape (N,), optional
 
-    Returns
-    -------
-    Comparison
-        ``difference`` (of error rates, first minus second), ``std_error``, ``t``, ``p_value``,
-        ``n_rows``, ``df``.
-
     Examples
     --------
     >>> from ybar import metrics, transition
     >>> T = transition.uniform(3)
     >>> print(metrics.compare_error_rates([0, 1, 2, 0], [1, 2, 1, 1], [0, 2, 1, 1], T))
-    the first is lower by 0.5 ± 0.5 (t = -1, p = 0.39, 4 rows)
+    the first is lower by 0.5 ± 0.5 (standard error; t = -1, p = 0.39, 4 rows)
     """
     first, second = ure_losses(
         y_comp, T, sample_weight, stacklevel=3, y_pred_a=y_pred_a, y_pred_b=y_pred_b

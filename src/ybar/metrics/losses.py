@@ -27,13 +27,13 @@ class Losses(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Iterable[Losses]) -> Losses:
-        """Return the losses of several parts of the same rows together."""
+        """Return the losses of several parts of the same rows as one."""
         values, rows, n = zip(*parts, strict=True)
         return cls(np.concatenate(values), np.concatenate(rows), n[0])
 
 
 def counted(rows: IntArray, n: int, sample_weight: ArrayLike | None) -> BoolArray:
-    """Return which terms are in rows of some weight: a row of weight 0 is as if it were absent."""
+    """Return which terms are in rows of positive weight: a row of weight 0 counts as absent."""
     if sample_weight is None:
         return np.ones(len(rows), dtype=bool)
     used = checks.check_weights(sample_weight, n)[rows] > 0
@@ -157,7 +157,7 @@ def small_sample_factor(of_rows: FloatArray) -> float:
     """Return what makes a sum of squared deviations unbiased: m / (m - 1) for m equal rows.
 
     `of_rows` is the weight of each row in the mean; 0 for rows without a label. The result is NaN
-    for a single row, or for one beside which the others weigh nothing.
+    for a single row, or if one row has practically all weight.
     """
     # Scaled to whole numbers if rows have equal weights: m / (m - 1) is then exact to the last bit.
     relative = np.asarray(of_rows / of_rows.max())
@@ -168,7 +168,7 @@ def small_sample_factor(of_rows: FloatArray) -> float:
 
 
 class Size(NamedTuple):
-    """How many rows a weighted mean is worth."""
+    """The effective size of a weighted mean."""
 
     effective: float
     """Kish's effective number of rows, (Σw)²/Σw²: that of an unweighted mean of equal error."""
@@ -181,7 +181,7 @@ def effective_size(losses: Losses, sample_weight: ArrayLike | None) -> Size:
 
     The squared error of `mean_and_error` is a quadratic form x'Mx in the means of the rows, with
     ``M = G' diag(h²) G``, where h are the shares of the rows in the mean and ``G = I - 1h'``. For
-    normal x, x'Mx is scattered as a χ² variable with tr(M)²/tr(M²) degrees of freedom.
+    normal x, x'Mx varies like a χ² variable with tr(M)²/tr(M²) degrees of freedom.
     """
     _, rows, n = losses
     weights = np.ones(n) if sample_weight is None else checks.check_weights(sample_weight, n)

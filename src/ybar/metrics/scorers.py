@@ -17,7 +17,7 @@ from .losses import Losses, mean_and_error, scel_losses, ure_losses
 
 
 class _Scorer:
-    """A scorer of scikit-learn's searches that weights can be routed to."""
+    """A scorer for scikit-learn's searches that supports routed weights."""
 
     _name = ""
 
@@ -63,8 +63,8 @@ class _Scorer:
         Parameters
         ----------
         sample_weight : bool, str or None
-            True to be passed the weights, False to ignore them, a name for weights passed under
-            that name, None for an error if weights are passed.
+            True requests weights, False ignores them, a name requests weights passed under that
+            name, and None raises an error if weights are passed.
 
         Examples
         --------
@@ -96,17 +96,17 @@ class SCELScorer(_Scorer):
     Notes
     -----
     With scikit-learn's metadata routing, ``scel_scorer.set_score_request(sample_weight=True)`` is a
-    copy of the scorer that weights are routed to. A row of weight 0 does not count at all.
+    copy of the scorer that receives the weights. A row of weight 0 counts as absent.
 
-    Models that count (neighbours, forests) assign the probability 0 to classes that they have not
-    seen. A single such label would make SCEL infinite, and all such models equally bad. Among the
-    n scored labels a probability of 0 therefore counts as 1/(n+1): n labels cannot distinguish a
-    rarer label from an impossible one.
+    Neighbours and forests assign the probability 0 to labels that they have not seen. A single
+    such label would make SCEL infinite, so that these models could not be compared. Among n scored
+    labels, a probability of 0 therefore counts as 1/(n+1): n labels cannot distinguish a rarer
+    label from an impossible one.
 
     For `ybar.labels.Evidence` the loss is that of all observations of a row, under the T of the
-    evidence; see `scel`. If that T is the one that was passed to the classifier, the T that the
-    classifier learned replaces it. Models that estimate q only (all but networks and trees that
-    learn p) are scored by q, label by label, if the evidence holds only labels drawn from their T.
+    evidence; see `scel`. If the classifier was passed the same T and learned a better one, the
+    learned T is used. Models that estimate q rather than p are scored by q, label by label, if the
+    evidence holds only labels from their T.
 
     Boolean arrays with several labels per row work in ``GridSearchCV`` and ``cross_val_score``;
     ``HalvingGridSearchCV`` itself accepts only one label per row.
@@ -127,7 +127,7 @@ class SCELScorer(_Scorer):
     def _losses(
         self, classifier: Any, X: Any, observed: Observed, sample_weight: ArrayLike | None
     ) -> Losses:
-        if _has_its_transition(observed, classifier):
+        if has_its_transition(observed, classifier):
             observed = _as_learned(observed, classifier)
         if observed.by_label:
             probabilities = classifier.predict_complementary_proba(X)
@@ -151,7 +151,7 @@ class UREScorer(_Scorer):
     ) -> Losses:
         predicted, _ = labels.encode(classifier.predict(X), classifier.classes_)
         T = classifier.label_transition_
-        if observed.transition is not None and not _has_its_transition(observed, classifier):
+        if observed.transition is not None and not has_its_transition(observed, classifier):
             T = observed.transition
         (losses,) = ure_losses(observed, T, sample_weight, stacklevel=4, y_pred=predicted)
         return losses
@@ -161,14 +161,14 @@ scel_scorer = SCELScorer()
 ure_scorer = UREScorer()
 
 
-def _has_its_transition(observed: Observed, classifier: Any) -> bool:
+def has_its_transition(observed: Observed, classifier: Any) -> bool:
     """Return whether evidence has the T that was passed to the classifier."""
     T = observed.transition
     return T is not None and np.allclose(T, classifier.transition_, rtol=0, atol=1e-9)
 
 
 def _as_learned(observed: Observed, classifier: Any) -> Observed:
-    """Return evidence as the classifier models it: label by label, or under the T it learned."""
+    """Return evidence in the classifier's form: label by label, or under the learned T."""
     by_label = observed.as_labels()
     if by_label is not None and getattr(classifier, "estimates_", "q") == "q":
         return by_label

@@ -1,4 +1,4 @@
-"""Select the simplest of several candidates that are about as good as the best."""
+"""Select the simplest of the candidates that are about as good as the best."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def one_standard_error(
         A number per candidate, higher for the more complex: trees, epochs, minus the number of
         neighbours. By default candidates are ordered from simple to complex.
     paired : bool
-        Whether `std_error` holds errors of differences. These are smaller, so that the selected
+        Whether `std_error` holds errors of differences. These are smaller, so the selected
         candidate is closer to the best.
 
     Returns

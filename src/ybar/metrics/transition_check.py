@@ -28,18 +28,18 @@ _LEVEL = 0.01
 
 
 class TransitionTest(NamedTuple):
-    """One consequence of T, held against the labels."""
+    """The test of one consequence of T."""
 
     name: str
     """"label shares", "floor", "free q", "error rate" or "predicted classes"."""
     p_value: float
-    """Probability of labels that contradict T at least as much, if T is right."""
+    """Probability, if T is right, of labels that contradict T at least as much."""
     observed: float
-    """What the labels say."""
+    """The estimate from the labels."""
     allowed: float
-    """The border of what T allows, on the side where `observed` is."""
+    """The limit that T allows, on the side of `observed`."""
     reason: str
-    """The contradiction as a sentence, with its figures."""
+    """The contradiction as a sentence, with its numbers."""
 
 
 class TransitionCheck(NamedTuple):
@@ -86,19 +86,19 @@ def check_transition(
 ) -> TransitionCheck:
     r"""Test whether complementary labels refute T, whatever the classes of the rows are.
 
-    Everything that is estimated without true labels (error rates, confusion matrices) holds only if
-    the labels were drawn from T. True labels are not needed to find that they were not. T has
-    these consequences, whatever the class prior:
+    Estimates without true labels (error rates, confusion matrices) are valid only if the labels
+    were drawn from T. Complementary labels alone can show that they were not, because T has these
+    consequences for every class prior:
 
     - **label shares**: the share of label k lies between ``min_y T[y, k]`` and ``max_y T[y, k]``;
     - **floor**: no q has an expected SCEL below the least entropy of a row of T;
-    - **free q**: the best q is a mixture of rows of T, so that a q which was learned without T is
-      not better than its projection ``p T``, with ``p = decode.class_probabilities(q, T)``;
+    - **free q**: the best q is a mixture of rows of T, so a q that was learned without T is not
+      better than its projection ``p T``, with ``p = decode.class_probabilities(q, T)``;
     - **error rate**: the error rate of any prediction, which URE estimates, is between 0 and 1;
     - **predicted classes**: among the rows with one prediction, the shares of the labels are a
       mixture of rows of T.
 
-    A matrix that passes is not proven: labels can agree with a wrong T.
+    A matrix that passes can still be wrong: the labels may agree with it by coincidence.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def check_transition(
         Names of the classes, for the reasons.
     sample_weight : array-like of shape (N,), optional
     level : float
-        T counts as refuted if the corrected p-value is below `level`: about that share of correct
-        matrices, or less, is refuted by mistake.
+        T counts as refuted if the corrected p-value is below `level`. At most about this share of
+        correct matrices is refuted by mistake.
 
     Returns
     -------
@@ -125,9 +125,9 @@ def check_transition(
 
     Notes
     -----
-    "label shares" is an exact binomial test for one label per row without weights, else a t-test
-    with errors over rows, and with Satterthwaite's degrees of freedom if weights are unequal. All
-    2K borders are tested, and its p-value is corrected for that. "predicted classes" is a
+    "label shares" is an exact binomial test if rows have one label and no weights. Otherwise it is
+    a t-test with errors over rows, and with Satterthwaite's degrees of freedom if weights are
+    unequal. Its p-value is corrected for the 2K limits that are tested. "predicted classes" is a
     likelihood-ratio test. The others are one-sided t-tests with the standard error over rows; a
     probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
 
@@ -194,9 +194,9 @@ def _label_shares(
 def _upper_tail(difference: ArrayLike, error: ArrayLike, size: Size, largest: float) -> FloatArray:
     """Return the one-sided p-value of a difference above 0 (Student's t).
 
-    The error is that of the rows and one more that differs by `largest`, the range of a row's
-    values. Otherwise rows without a rare event, such as a label of probability 0.0001, would have
-    an error of almost 0 and refute every T that allows the event.
+    The error is computed with one more row, which differs by `largest`, the range of the values.
+    Otherwise rows without a rare event, such as a label of probability 0.0001, would have an error
+    of almost 0 and refute every T that allows the event.
     """
     if math.isnan(size.df):
         return np.ones(np.shape(difference))
@@ -265,8 +265,8 @@ def _predicted_classes(
 ) -> TransitionTest:
     """Test the label shares within each predicted class against the mixtures of rows of T.
 
-    A likelihood ratio, with as many degrees of freedom as the shares have: more than the mixtures
-    leave, so that the p-value is too large rather than too small. The labels of a row count as one.
+    This is a likelihood-ratio test with the degrees of freedom of the shares. The mixtures leave
+    fewer, so the p-value is too large rather than too small. The labels of a row count as one.
     """
     rows, k = labels.pairs(y_comp, len(T))
     predicted = check_indices(y_pred, len(T), "y_pred")

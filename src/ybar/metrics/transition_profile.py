@@ -1,4 +1,4 @@
-"""What held-out labels leave unknown of an estimated T, carried into estimates under that T."""
+"""The uncertainty of an estimated T, and its effect on estimates under that T."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Estimate: TypeAlias = Callable[[FloatArray], tuple[AnyArray | float, AnyArray | 
 
 
 class TransitionProfile(NamedTuple):
-    """The matrices that held-out labels do not reject: what is unknown of an estimated T.
+    """The uncertainty of an estimated T: the matrices that held-out labels do not reject.
 
     `ComplementaryNetClassifier` has it as ``transition_profile_`` if it estimated T on held-out
     labels ("cpe-n", and "cpe-t" with `transition_trust`). Pass it to `ybar.metrics.ure_zero_one`.
@@ -36,11 +36,11 @@ class TransitionProfile(NamedTuple):
     statistic : ndarray of shape (M,)
         W(λ), the likelihood-ratio statistic of each: at most 3.84.
     directions : ndarray of shape (R, K, K)
-        What else is unknown of T: its covariance at a fixed λ is Σ_r d_r d_rᵀ. There are none
-        where λ is all that was estimated.
+        The uncertainty of T besides λ: its covariance at a fixed λ is Σ_r d_r d_rᵀ. Empty if only
+        λ was estimated.
     identified : bool
         Whether the interval of λ ends below 1. Otherwise the labels may be independent of the
-        class, and all estimates under T are without an interval.
+        class, and estimates under T have no interval.
     """
 
     matrices: FloatArray
@@ -50,7 +50,7 @@ class TransitionProfile(NamedTuple):
 
     @classmethod
     def unknown(cls, T: FloatArray) -> TransitionProfile:
-        """Return the profile of a T whose errors are not known: no estimate has an interval."""
+        """Return the profile of a T with unknown errors: no estimate has an interval."""
         return cls(T[None], np.zeros(1), np.empty((0, *T.shape)), False)
 
     def interval(self, estimate: Estimate) -> tuple[AnyArray, AnyArray]:
@@ -73,7 +73,7 @@ class TransitionProfile(NamedTuple):
         return std_error_of(value, self.interval(estimate))
 
     def errors_along(self, value: Callable[[FloatArray], AnyArray | float]) -> AnyArray:
-        """Return how far a function of T changes along each direction, to first order."""
+        """Return how much a function of T changes along each direction, to first order."""
         T = self.matrices[int(np.argmin(self.statistic))]
         start = value(T)
         moved = np.maximum(T + _SMALL * self.directions, 0)
@@ -87,8 +87,8 @@ def profile_interval(
 ) -> tuple[AnyArray, AnyArray]:
     """Return the 95% interval of an estimate R(λ) that depends on an unknown number λ.
 
-    R is in the interval if W(λ) + (R(λ) - R)² / V(λ) is at most 3.84 for some λ, so that the
-    interval is the union over λ of ``R(λ) ± √((3.84 - W(λ)) V(λ))``. In large samples this is the
+    R is in the interval if W(λ) + (R(λ) - R)² / V(λ) is at most 3.84 for some λ. The interval is
+    therefore the union over λ of ``R(λ) ± √((3.84 - W(λ)) V(λ))``. In large samples this is the
     delta method: ± 1.96 √(V + R'(λ)² / I) with the information I of λ. In small ones it keeps the
     asymmetry of λ's own interval.
 

@@ -14,9 +14,9 @@ from ..utils.typing import FloatArray
 from .losses import Losses, effective_size, mean_and_error, scel_losses, ure_losses
 from .transition_profile import UNIDENTIFIED, TransitionProfile
 
-# Of rows with unequal weights, effectively: see results/coverage_weights.md.
+# The fewest effective rows if weights are unequal: see results/coverage_weights.md.
 _FEWEST_ROWS = 50
-_EQUAL = 0.9  # rows whose weights leave this share of them count as equal
+_EQUAL = 0.9  # weights count as equal if this share of the rows is effective
 
 
 @overload
@@ -64,13 +64,13 @@ def scel(
         complementary label.
     sample_weight : array-like of shape (N,), optional
     zero_as : float
-        Replaces a probability of exactly 0 of a label that occurs. By default 0, so that the loss
+        Replaces a probability of exactly 0 for a label that occurs. By default 0, so that the loss
         is infinite. The scorers and ``score`` use 1/(n+1) for n labels, see `scel_scorer`. All
         other probabilities stay as they are, however small.
     return_std_error : bool
         Also return the standard error of the mean. It is computed over rows, which are
-        independent even if the labels of one row are not. It is NaN, with a warning, if weights w
-        leave fewer than 50 effective rows, (Σw)²/Σw², unless these are 90% of the rows.
+        independent even if the labels of one row are not. It is NaN, with a warning, if unequal
+        weights w leave fewer than 50 effective rows, (Σw)²/Σw², and less than 90% of the rows.
 
     Returns
     -------
@@ -139,8 +139,8 @@ def ure_zero_one(
         If T is singular, its pseudo-inverse is used, with a warning that the estimate is biased.
     sample_weight : array-like of shape (N,), optional
     profile : TransitionProfile, optional
-        What is unknown of a T that was estimated on other labels than these: the
-        ``transition_profile_`` of a network. The standard error then contains the error of T. It is
+        The uncertainty of a T that was estimated on other labels: the ``transition_profile_`` of
+        a network. The standard error then includes the error of T. It is
         NaN, with a warning, if the labels that T was estimated on may be independent of the class.
     return_std_error : bool
         Also return the standard error, as `scel` does: a 95% interval of the error rate is ± 1.96
@@ -183,25 +183,30 @@ def _std_error_of_profile(
         return mean, std_error**2
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the caller has been warned of a singular T
+        warnings.simplefilter("ignore")  # the caller has already been warned about a singular T
         return float(profile.std_error(value, estimate))
 
 
 def _mean_and_error(
     losses: Losses, sample_weight: ArrayLike | None, *, warn: bool
 ) -> tuple[float, float]:
-    """Return the mean and its error; NaN, with a warning, where the weights leave too few rows."""
+    """Return the mean and its error; NaN, with a warning, if the weights leave too few rows."""
     mean, std_error = mean_and_error(*losses, sample_weight)
     if not warn or sample_weight is None:
         return mean, std_error
     n_rows = len(np.unique(losses.rows))
     effective = effective_size(losses, sample_weight).effective
+    return mean, checked_error(std_error, n_rows, effective, stacklevel=4)
+
+
+def checked_error(std_error: float, n_rows: int, effective: float, *, stacklevel: int) -> float:
+    """Return a standard error; NaN, with a warning, if the weights leave too few effective rows."""
     if effective >= min(_FEWEST_ROWS, _EQUAL * n_rows):
-        return mean, std_error
+        return std_error
     warnings.warn(
         f"sample_weight varies so much that {n_rows:,} rows count as {effective:.1f}: too few for "
         "a standard error, which is NaN. Use weights that vary less, or metrics.compare, which "
         "adapts to them",
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
-    return mean, math.nan
+    return math.nan

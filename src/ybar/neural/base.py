@@ -1,4 +1,4 @@
-"""What the network classifiers share: checks, training, fitted attributes, predictions."""
+"""Base class of the network classifiers: checks, training, fitted attributes, predictions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..classifiers import hold_out
-from ..classifiers.base import ComplementaryClassifier
-from ..classifiers.scoring import warn_if_compared_with_labels
+from ..classifiers.base import check_several_classes
 from ..labels.observed import Observed
-from ..metrics.transition_profile import TransitionProfile
 from ..utils import checks
 from ..utils.extras import require
 from ..utils.random import as_generator
 from ..utils.typing import AnyArray, FloatArray, Seed
-from . import evaluate, inputs, methods, samples, settings
+from . import methods, samples, settings, streamed, streaming
+from .predicting import NetPredictions
 from .reporting import reports
-from .samples import Samples
+from .samples import Parts
 
 if TYPE_CHECKING:
     from .fitting import Architecture, Start
@@ -34,19 +32,18 @@ if TYPE_CHECKING:
     from .objective import Run
     from .population import Record
 
-# An epoch of few rows is few steps; the default is enough of them to learn small data too.
+# An epoch of few rows has few steps, so small data need more epochs.
 _LEAST_STEPS, _MOST_EPOCHS = 2000, 400
 
 
-class NetBase(ComplementaryClassifier):
-    """What the classifier and its search share."""
+class NetBase(NetPredictions):
+    """The parts that the classifier and its search share."""
 
     _allows_decoder_none = True
     _accepts_evidence = True
 
     method: Any
     hidden_layer_sizes: Any
-    network: Any
     batch_size: int
     max_epochs: int | None
     weight_decay: float
@@ -57,154 +54,16 @@ class NetBase(ComplementaryClassifier):
     select: str
     criterion: str
     patience: int | None
-    device: str
     random_state: Seed
+    n_threads: int = 1
     verbose: bool
     callbacks: Any
 
-    coefs_: list[AnyArray]
-    intercepts_: list[AnyArray]
-    network_state_: list[AnyArray]
-    estimates_: str
-    decoder_: Any
-    learned_transition_: FloatArray
-    _transition_state: dict[str, Any]
     noise_: float
     noise_interval_: tuple[float, ...]
     history_: dict[str, FloatArray]
     best_epoch_: int
     n_epochs_: int
-
-    def _store_parameters(self, arguments: dict[str, Any]) -> None:
-        """Store the parameters of ``__init__``, which passes its ``locals()``."""
-        for name in self._get_param_names():
-            setattr(self, name, arguments[name])
-
-    def predict_complementary_proba(self, X: Any) -> FloatArray:
-        """Return q: the probability of each class as a complementary label.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), or as in `fit`
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-        """
-        logits = self._logits(X)
-        return self._reading().complementary(logits, self.learned_transition_)
-
-    def predict(self, X: Any) -> AnyArray:
-        """Return the ordinary class of each row of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), or as in `fit`
-
-        Returns
-        -------
-        ndarray of shape (N,)
-        """
-        logits = self._logits(X)
-        warn_if_compared_with_labels(self)
-        return self.classes_[self._reading().classes(logits, self.learned_transition_)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return ordinary-class probabilities: the network's p, if its method estimates p.
-
-        ``cpe-i`` estimates q; its p are those of `ybar.decode.class_probabilities`.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), or as in `fit`
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-        """
-        logits = self._logits(X)
-        return self._reading().ordinary(logits)
-
-    @property
-    def label_transition_(self) -> FloatArray:
-        """The T that labels are assumed to follow.
-
-        It is the T that `fit` was passed, unless T was estimated on held-out labels ("cpe-n", and
-        "cpe-t" with `transition_trust`).
-        """
-        estimated = self._transition_state["estimated"]
-        return self.learned_transition_ if estimated else self.transition_
-
-    @property
-    def transition_profile_(self) -> TransitionProfile | None:
-        """What is unknown of `label_transition_`; None unless it was estimated.
-
-        Pass it to `ybar.metrics.ure_zero_one`, whose standard error then contains that of T.
-        """
-        profile = self._transition_state.get("profile")
-        return None if profile is None else TransitionProfile(**profile)
-
-    def _reading(self) -> evaluate.Reading:
-        decoder = self.decoder_ if self.decoder is None else self.decoder
-        return evaluate.Reading(self.estimates_, decoder, self.transition_)
-
-    def _logits(self, X: Any) -> AnyArray:
-        check_is_fitted(self, "classes_")
-        if hasattr(self, "network_state_"):
-            return self._module_logits(X)
-        X = self._rows_of(X, reset=False)
-        return np.asarray(np.concatenate([self._dense_logits(block) for block in inputs.blocks(X)]))
-
-    def _dense_logits(self, h: AnyArray) -> AnyArray:
-        for layer, (weight, bias) in enumerate(zip(self.coefs_, self.intercepts_, strict=True)):
-            h = h @ weight + bias
-            if layer < len(self.coefs_) - 1:
-                np.maximum(h, 0, out=h)
-        return h
-
-    def _module_logits(self, X: Any) -> AnyArray:
-        require("torch", "torch", type(self).__name__)
-        # These import torch.
-        from . import networks, population
-        from .data import Rows
-
-        if self.network is None:
-            raise ValueError(
-                "network must be the callable that the classifier was fitted with; got None. Set "
-                "it again, or fit anew"
-            )
-        X = self._rows_of(X, reset=False)
-        model = networks.Module(self.network, 0, settings.device(self.device))
-        model.set_weights(0, self.network_state_)
-        logits = population.logits_of(model, Rows(X, model.device), np.arange(len(X)))
-        return np.asarray(logits[0])
-
-    def _rows_of(self, X: Any, reset: bool, at_least: int = 1) -> Any:
-        """Return X checked: an array, or a torch dataset unchanged."""
-        if reset:
-            self.__dict__.pop("_kind", None)  # items of a torch dataset may differ in type
-        if not inputs.is_dataset(X) and (self.network is None or np.ndim(X) < 3):
-            X = self._validate(X, reset=reset, ensure_min_samples=at_least)
-            self._check_kind(X.dtype, reset)
-            return X
-        if not inputs.is_dataset(X):
-            X = check_array(X, allow_nd=True, ensure_min_samples=at_least)
-            self._check_kind(X.dtype, reset)
-        n_features = inputs.count_features(X, at_least)
-        if reset:
-            self.n_features_in_ = n_features
-            self.__dict__.pop("feature_names_in_", None)
-        elif n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {n_features} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        return X
-
-    def _check_kind(self, kind: np.dtype[Any], reset: bool) -> None:
-        if reset:
-            self._kind = kind.name
-        inputs.check_kind(kind, np.dtype(getattr(self, "_kind", kind.name)))
 
     def _train(
         self,
@@ -213,20 +72,22 @@ class NetBase(ComplementaryClassifier):
         sample_weight: ArrayLike | None,
         candidates: Sequence[tuple[float, float]],
         n_jobs: int = 1,
+        generator: np.random.Generator | None = None,
         warm: bool = False,
     ) -> tuple[Observed, list[Record]]:
-        """Train a run for each (learning rate, trust in T) on the same rows; return the records."""
+        """Train one run per (learning rate, trust in T) on the same rows; return the records."""
         require("torch", "torch", type(self).__name__)
         from . import fitting, population  # these import torch
 
         method = self._check_settings([trust for _, trust in candidates])
         device = settings.device(self.device)
-        X = self._rows_of(X, reset=True, at_least=2)
-        observed = self._observe_fit(X, y, sample_weight)
-        samples.check(observed, method, self.criterion)
+        generator = as_generator(self.random_state if generator is None else generator)
+        if not warm:
+            self.__dict__.pop("_held_out", None)
+        read = self._read_stream if isinstance(X, streaming.Stream) else self._read
+        observed, X, parts = read(X, y, sample_weight, method, generator)
+        training, validation, jointly = parts
         start = self._start(observed, method) if warm else None
-        generator = as_generator(self.random_state)
-        training, validation, jointly = self._split(observed, method, generator)
         order, masks, first = (int(v) for v in generator.integers(2**63, size=3))
         runs = [self._run(observed, method, first, *candidate) for candidate in candidates]
         recipe = self._recipe(len(training.rows))
@@ -256,6 +117,41 @@ class NetBase(ComplementaryClassifier):
                 records = self._after_interrupt(interrupted.records, recipe.max_epochs)
         return observed, records
 
+    def _read(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        method: methods.Method,
+        generator: np.random.Generator,
+    ) -> tuple[Observed, Any, Parts]:
+        """Return y in the internal form, X checked, and the samples of each part."""
+        X = self._rows_of(X, reset=True, at_least=2)
+        observed = self._observe_fit(X, y, sample_weight)
+        samples.check(observed, method, self.criterion)
+        return observed, X, self._split(observed, method, generator)
+
+    def _read_stream(
+        self,
+        X: streaming.Stream,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        method: methods.Method,
+        generator: np.random.Generator,
+    ) -> tuple[Observed, Any, Parts]:
+        """Return the same of a stream; the internal form holds each label that occurs once."""
+        codes, classes = streamed.codes_of(X, y, sample_weight, self.classes)
+        X = self._rows_of(X.features_beside(y if isinstance(y, str) else None), reset=True)
+        seen = np.unique(codes)
+        observed = self._observe(classes[seen], classes)
+        check_several_classes(observed)
+        observed = self._with_transition(observed)
+        samples.check(observed, method, self.criterion)
+        self._check_held_out()
+        return observed, *streamed.split(
+            X, codes, observed, method, self.validation_fraction, generator
+        )
+
     def _check_settings(self, trusts: Sequence[float]) -> methods.Method:
         """Check the parameters that need no data, and return the method."""
         method = methods.find(self.method)
@@ -265,12 +161,14 @@ class NetBase(ComplementaryClassifier):
         return method
 
     def _after_interrupt(self, records: list[Record], max_epochs: int) -> list[Record]:
-        """Return the records of an interrupted training with a warning, if there is any to keep."""
+        """Return the records of an interrupted training with a warning; raise if there are none."""
         if not any(record.weights for record in records):
             raise KeyboardInterrupt from None
         epoch = max(record.n_epochs for record in records)
+        for record in records:
+            record.done = True
         hint = ". Fit again with warm_start=True to continue" if hasattr(self, "warm_start") else ""
-        _warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
+        warn(f"interrupted after epoch {epoch} of {max_epochs}: the best so far is kept{hint}")
         return records
 
     def _start(self, observed: Observed, method: methods.Method) -> Start:
@@ -292,23 +190,33 @@ class NetBase(ComplementaryClassifier):
 
     def _split(
         self, observed: Observed, method: methods.Method, generator: np.random.Generator
-    ) -> tuple[Samples, Samples | None, Samples | None]:
-        """Return training and validation samples, and those that T is estimated on if others."""
+    ) -> Parts:
+        """Return training and validation samples, and those to estimate T on if they differ.
+
+        Rows that the last fit held out stay held out after a warm start: the network has learned
+        the labels of all others.
+        """
+        self._check_held_out()
         if self.validation_fraction == 0:
-            if self.select == "best" or self.patience is not None:
-                raise ValueError(
-                    "validation_fraction must be above 0 to select the best epoch or to use "
-                    "patience; got 0. Hold some rows out, or set select='last' and patience=None"
-                )
             return samples.normalised(observed, np.arange(len(observed)), method), None, None
+        earlier = getattr(self, "_held_out", None)
         ((training, validation),) = hold_out.splits(
-            observed, None, self.validation_fraction, generator
+            observed, None, self.validation_fraction, generator, earlier
         )
+        self._held_out = np.isin(np.arange(len(observed)), validation)
         return (
             samples.normalised(observed, training, method),
             samples.normalised(observed, validation),
             samples.normalised(observed, validation, method) if method.learns else None,
         )
+
+    def _check_held_out(self) -> None:
+        """Check that rows are held out if the best epoch or the patience depends on them."""
+        if self.validation_fraction == 0 and (self.select == "best" or self.patience is not None):
+            raise ValueError(
+                "validation_fraction must be above 0 to select the best epoch or to use "
+                "patience; got 0. Hold some rows out, or set select='last' and patience=None"
+            )
 
     def _recipe(self, n_samples: int) -> Recipe:
         from .loop import Recipe  # imports torch
@@ -320,10 +228,11 @@ class NetBase(ComplementaryClassifier):
             batch_size=self.batch_size,
             weight_decay=self.weight_decay,
             weight_averaging=self.weight_averaging,
+            n_threads=self.n_threads,
         )
 
     def _sizes(self, observed: Observed) -> list[int]:
-        """Return the number of features, of units of each hidden layer, and of classes."""
+        """Return the numbers of features, of units in each hidden layer, and of classes."""
         return [self.n_features_in_, *map(int, self.hidden_layer_sizes), len(observed.classes)]
 
     def _architecture(self, observed: Observed, device: Any) -> Architecture:
@@ -345,8 +254,8 @@ class NetBase(ComplementaryClassifier):
     def _default_decoder(self, observed: Observed, run: Run) -> Any:
         """Return the decoder of ``decoder=None``.
 
-        It is argmax p where y is evidence of several kinds, and where labels follow an estimated T
-        rather than the T that `fit` was passed, which the other decoders use.
+        It is argmax p if y is evidence of several kinds, or if T was estimated: the other decoders
+        use the T that `fit` was passed.
         """
         if run.learns_held_out or not observed.by_label:
             return "max"
@@ -362,7 +271,7 @@ class NetBase(ComplementaryClassifier):
             )
             if not record.weights:
                 raise FloatingPointError(text)
-            _warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
+            warn(f"{text}. The best weights so far, of epoch {record.kept_epoch}, are kept")
         method = record.run.method
         self.classes_, self.transition_ = observed.classes, observed.T
         self.estimates_ = method.estimates
@@ -374,7 +283,7 @@ class NetBase(ComplementaryClassifier):
         self.n_epochs_ = record.n_epochs
 
     def _keep_transition(self, record: Record) -> None:
-        """Set what was learned of T."""
+        """Set the attributes of the learned T."""
         for name in ("noise_", "noise_interval_"):
             self.__dict__.pop(name, None)
         learns, learned = record.run.method.learns, record.learned
@@ -412,5 +321,6 @@ class NetBase(ComplementaryClassifier):
         return tags
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Warn that training did not go well."""
     warnings.warn(text, ConvergenceWarning, stacklevel=4)

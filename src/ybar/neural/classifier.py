@@ -9,24 +9,33 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import decode, labels
+from .. import labels, transition
 from ..classifiers.base import weighted
 from ..decode import Method as Decoder
 from ..labels.observed import Observed
+from ..metrics.losses import mean_and_error
 from ..utils import checks
 from ..utils.encoding import check_classes
 from ..utils.extras import require
 from ..utils.random import as_generator
-from ..utils.typing import AnyArray, Seed
+from ..utils.typing import AnyArray, IntArray, Seed
 from . import samples, settings
-from .base import NetBase
+from .base import NetBase, warn
 from .methods import Method
 from .reporting import Callback
+from .streaming import Stream
 
 if TYPE_CHECKING:
     from .fitting import Start
+    from .population import Record
 
 __all__ = ["ComplementaryNetClassifier"]
+
+_FIRST_RATE, _FASTER_RATES = 1e-3, (3e-3, 1e-2)
+_N_STD_ERRORS = 3.0
+# Of the rows that a class has if all are equally frequent.
+_FEWEST_ROWS, _RARE = 50, 0.05
+_FEWEST_STEPS = 1000  # after fewer, a network has learned little anyway
 
 
 class ComplementaryNetClassifier(NetBase):
@@ -57,19 +66,23 @@ class ComplementaryNetClassifier(NetBase):
     network : callable, optional
         Builds a ``torch.nn.Module`` that maps a float32 batch to logits (N, K), in place of
         `hidden_layer_sizes` and the two dropouts. X may then have more than two dimensions.
-    learning_rate, weight_decay : float
-        Of Adam; the decay is its L2 penalty, as in PyTorch.
+    learning_rate : float, optional
+        Of Adam. By default 1e-3. If the network then hardly ever predicts some class for X (with at
+        least 50 rows per class, after 1,000 steps), it is trained again with 3e-3, and if need be
+        with 1e-2. The criterion selects one of the trainings.
+    weight_decay : float
+        The L2 penalty of Adam, as in PyTorch.
     batch_size : int
     max_epochs : int, optional
-        By default 40, and for small data as many as make 2,000 steps, up to 400.
+        By default 40; for small data as many epochs as 2,000 steps need, up to 400.
     dropout, input_dropout : float
-        Shares of hidden units, and of features, dropped at random in training.
+        Fractions of hidden units and of features that are dropped at random in training.
     weight_averaging : float
-        Decay of a running mean of the weights, which is evaluated and kept; 0 for none.
+        Decay of a running mean of the weights. The mean is evaluated and kept; 0 disables it.
     transition_trust : float
         For "cpe-t". With a positive value, T is re-estimated on the held-out labels after every
-        epoch, and `transition` with the estimated noise is a prior worth so many labels per class.
-        With 0, as in the paper, gradients learn T, and `transition` is only its start.
+        epoch; `transition` plus the estimated noise acts as a prior worth this many labels per
+        class. With 0, as in the paper, gradients learn T, starting from `transition`.
     validation_fraction : float
         Share of rows held out; 0 requires ``select="last"``.
     select : {"best", "last"}
@@ -77,11 +90,14 @@ class ComplementaryNetClassifier(NetBase):
     criterion : {"scel", "ure"}
         The validation loss, on the held-out complementary labels.
     patience : int, optional
-        Stop after so many epochs without improvement.
+        Stop after this many epochs without improvement.
     device : {"auto", "cpu", "cuda", "mps"}
         "auto" is CUDA if available, else the CPU. "mps" has not been tested.
     random_state : int, Generator, RandomState or None
-        The same seed gives the same bits on a CPU.
+        The same seed and number of threads give the same bits on a CPU.
+    n_threads : int
+        Threads that one training uses. Several round sums differently from one. More threads than
+        idle cores slow the training down, because each step waits for the last of them.
     warm_start : bool
         Whether `fit` continues from the weights of the last fit.
     verbose : bool
@@ -97,22 +113,23 @@ class ComplementaryNetClassifier(NetBase):
     coefs_, intercepts_ : lists of ndarray
         Weights (inputs, outputs) and biases of each layer. Predicting needs numpy only.
     network_state_ : list of ndarray
-        The state of the `network`, in place of the two.
+        The state of `network`, in place of ``coefs_`` and ``intercepts_``.
     history_ : dict of ndarray
         Per epoch: ``loss`` (training), ``scel`` and ``ure`` (held out, with standard errors, under
         ``label_transition_``), ``seconds``. Standard errors of ``ure`` include that of an estimated
-        T; they are NaN before T is estimated, and where the interval of λ reaches 1.
+        T. They are NaN before T is estimated, and if the interval of λ reaches 1.
         `ybar.displays.TrainingCurveDisplay` plots it.
     best_epoch_, n_epochs_ : int
         The epoch kept, from 1, and the number of epochs trained.
+    learning_rate_ : float
+        The learning rate of the training that is kept; not set by `partial_fit`.
     learned_transition_ : ndarray of shape (K, K)
         T as "cpe-t" and "cpe-n" learned it; `transition` for the others.
     label_transition_ : ndarray of shape (K, K)
         The T that labels are assumed to follow: ``learned_transition_`` if it was estimated on
         held-out labels ("cpe-n", and "cpe-t" with `transition_trust`), otherwise `transition`.
     noise_, noise_interval_ : float, tuple of float
-        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels
-        together with a temperature of the network's p, and for the interval a bias per class. The
+        Of "cpe-n": the noise level λ and its 95% interval, estimated on the held-out labels. The
         network trains with this λ after 1,000 steps, or after half of its steps if there are fewer
         than 2,000; only later epochs can be the best one. Without held-out rows, gradients learn λ,
         and there is no interval.
@@ -145,7 +162,8 @@ class ComplementaryNetClassifier(NetBase):
     True
     """
 
-    learning_rate: float
+    learning_rate: float | None
+    learning_rate_: float
     transition_trust: float
     warm_start: bool
     _stream: list[AnyArray]
@@ -160,7 +178,7 @@ class ComplementaryNetClassifier(NetBase):
         decoder: Decoder | None = None,
         classes: ArrayLike | None = None,
         network: Callable[[], Any] | None = None,
-        learning_rate: float = 1e-3,
+        learning_rate: float | None = None,
         weight_decay: float = 1e-4,
         batch_size: int = 256,
         max_epochs: int | None = None,
@@ -174,6 +192,7 @@ class ComplementaryNetClassifier(NetBase):
         patience: int | None = None,
         device: str = "auto",
         random_state: Seed = None,
+        n_threads: int = 1,
         warm_start: bool = False,
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
@@ -195,14 +214,15 @@ class ComplementaryNetClassifier(NetBase):
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), memory map, or torch Dataset
+        X : array-like of shape (N, n_features), memory map, torch Dataset, or stream
             If a dataset's items are tuples, their first entry is used. With `network`, arrays may
-            have more than two dimensions.
-        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+            have more than two dimensions. `ybar.datasets.stream` reads files larger than memory.
+        y : array-like of shape (N,), boolean array of shape (N, K), Evidence, or a column's name
             Complementary labels: classes that the rows are said not to be. Several labels of a row
             are assumed independent: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their joint
             likelihood, the other methods from each label separately. Those four also accept
-            `ybar.labels.Evidence`: ordinary labels, sets and more.
+            `ybar.labels.Evidence`: ordinary labels, sets and more. If X is a stream, there is one
+            label per row, and y may be the name of their column.
         sample_weight : array-like of shape (N,), optional
 
         Returns
@@ -212,11 +232,48 @@ class ComplementaryNetClassifier(NetBase):
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
             warm = bool(self.warm_start) and hasattr(self, "classes_")
-            observed, (record,) = self._train(X, y, sample_weight, [(rate, trust)], warm=warm)
+            generator = as_generator(self.random_state)
+            first_state = generator.bit_generator.state
+            observed, (record,) = self._train(
+                X, y, sample_weight, [(rate, trust)], generator=generator, warm=warm
+            )
             self._keep(observed, record)
+            in_memory = not isinstance(X, Stream)
+            search = self.learning_rate is None and self.validation_fraction > 0 and not warm
+            for faster in _FASTER_RATES if search and in_memory else ():
+                if not self._ended_by_itself(record) or not len(self._lost_classes(X)):
+                    break
+                generator.bit_generator.state = first_state  # the same rows are held out
+                _, (other,) = self._train(
+                    X, y, sample_weight, [(faster, trust)], generator=generator
+                )
+                if other.failed is None and other.kept(self.criterion) < record.kept(
+                    self.criterion
+                ):
+                    record = other
+                    self._keep(observed, record)
+            self.learning_rate_ = record.run.learning_rate
+            if observed.by_label and in_memory:
+                _warn_of_lost_classes(self._lost_classes(X), observed)
             for name in ("_stream", "_stream_kind"):
                 self.__dict__.pop(name, None)
         return self
+
+    def _ended_by_itself(self, record: Record) -> bool:
+        """Return whether no callback, interruption or failure ended the training."""
+        waited = record.n_epochs - record.lowest_epoch
+        return not record.done or (self.patience is not None and waited >= self.patience)
+
+    def _lost_classes(self, X: Any) -> IntArray:
+        """Return the classes that are hardly ever predicted for X, if training was long enough."""
+        reading, K = self._reading(), len(self.classes_)
+        parts = [reading.classes(part, self.learned_transition_) for part in self._logits(X)]
+        counts = np.bincount(np.concatenate(parts), minlength=K)
+        of_equal_shares = counts.sum() / K
+        n_steps = self.n_epochs_ * counts.sum() / self.batch_size
+        if of_equal_shares < _FEWEST_ROWS or n_steps < _FEWEST_STEPS:
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(counts < _RARE * of_equal_shares)
 
     def partial_fit(
         self,
@@ -229,7 +286,7 @@ class ComplementaryNetClassifier(NetBase):
 
         Adam's moments and the mean of the weights continue too. No row is held out: evaluate with
         `score` on rows before you train on them. After `fit`, training continues from the fitted
-        weights. Callbacks are not called, and no progress is shown.
+        weights. Callbacks are not called, and there is no progress bar.
 
         Parameters
         ----------
@@ -238,7 +295,7 @@ class ComplementaryNetClassifier(NetBase):
         classes : array-like of shape (K,), optional
             All classes; required at the first call unless the parameter ``classes`` names them.
         sample_weight : array-like of shape (N,), optional
-            Relative to 1, the weight of a row by default.
+            By default every row has weight 1.
 
         Returns
         -------
@@ -250,6 +307,8 @@ class ComplementaryNetClassifier(NetBase):
         with self._all_or_nothing():
             rate, trust = self._rate_and_trust()
             method = self._check_settings([trust])
+            if isinstance(X, Stream):
+                raise TypeError("X must be rows in memory for partial_fit; got a stream. Use fit")
             begun = hasattr(self, "classes_")
             X = self._rows_of(X, reset=not begun)
             observed = self._check_part(X, y, classes, sample_weight)
@@ -278,7 +337,7 @@ class ComplementaryNetClassifier(NetBase):
         return self
 
     def _stream_start(self, observed: Observed, method: Method, kind: list[Any]) -> Start:
-        """Return where the last call of `fit` or `partial_fit` ended."""
+        """Return the state at the end of the last call of `fit` or `partial_fit`."""
         state = self._stream if getattr(self, "_stream_kind", None) == kind else None
         history = {name: values.tolist() for name, values in self.history_.items()}
         return replace(self._start(observed, method), state=state, history=history)
@@ -286,14 +345,16 @@ class ComplementaryNetClassifier(NetBase):
     def _rate_and_trust(self) -> tuple[float, float]:
         allowed = "a finite number of at least 0"
         return (
-            checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324),
+            _FIRST_RATE
+            if self.learning_rate is None
+            else checks.number(self.learning_rate, "learning_rate", "a number above 0", 5e-324),
             checks.number(self.transition_trust, "transition_trust", allowed, 0),
         )
 
     def _check_part(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> Observed:
-        """Check the arguments of partial_fit: any number of rows, of classes known before."""
+        """Check the arguments of partial_fit, which may have few rows but only known classes."""
         known = self.classes_ if hasattr(self, "classes_") else self.classes
         if classes is not None:
             named = check_classes(classes)
@@ -314,8 +375,6 @@ class ComplementaryNetClassifier(NetBase):
         observed = self._observe(y, known)
         checks.same_length("X", len(X), "y", len(observed))
         observed = weighted(observed, sample_weight)
-        if self.decoder is not None:
-            decode.check_method(self.decoder, name="decoder")
         observed = self._with_transition(observed)
         if isinstance(y, labels.Evidence) and hasattr(self, "transition_"):
             if y.transition is not None and not np.allclose(observed.T, self.transition_, 0, 1e-9):
@@ -326,3 +385,24 @@ class ComplementaryNetClassifier(NetBase):
                 )
             observed = observed.with_transition(self.transition_)
         return observed
+
+
+def _warn_of_lost_classes(lost: IntArray, observed: Observed) -> None:
+    """Warn of classes that are hardly ever predicted, although the labels show that they occur.
+
+    The share of class k is the mean of (T⁻¹)[ȳ, k] over the labels, without bias.
+    """
+    T = observed.T
+    if not len(lost) or transition.is_singular(T):
+        return
+    rows, labelled = observed.single_labels()
+    values = np.asarray(np.linalg.inv(T), dtype=np.float64)[labelled]
+    for k in lost:
+        share, std_error = mean_and_error(values[:, k], rows, len(observed), observed.weights)
+        if share > max(_N_STD_ERRORS * std_error, 2 * _RARE / len(T)):
+            warn(
+                f"class {checks.shown(observed.classes[k])} is hardly ever predicted for X, "
+                f"although the labels imply a share of {100 * share:.0f}% ± {100 * std_error:.0f}. "
+                "Scale X (StandardScaler), try another learning_rate or method, or collect more "
+                "labels"
+            )

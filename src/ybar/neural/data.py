@@ -1,7 +1,8 @@
-"""Rows of X as float32 batches: arrays, memory maps and torch datasets, never copied whole."""
+"""Rows of X as float32 batches: arrays, memory maps, datasets and streams, never copied whole."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ import torch
 from torch import Tensor
 
 from ..utils.typing import IntArray
+from .streaming import HeldOut
 
-_EVALUATED_AT_ONCE = 2048
+_EVALUATED_AT_ONCE = 512  # so that activations stay in a cache
 _BYTES_AT_ONCE = 2**22
 
 
@@ -32,6 +34,10 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def orders(self, n: int, generator: np.random.Generator) -> Iterator[IntArray]:
+        """Yield the positions of n rows to train on in random order, in one or more parts."""
+        yield generator.permutation(n)
 
     def fetch(self, rows: IntArray) -> Tensor:
         """Return those rows, in that order."""
@@ -63,7 +69,7 @@ class Rows:
         )
 
     def batches(self, rows: IntArray, parts: Sequence[slice]) -> Iterator[Tensor]:
-        """Yield ``rows[part]`` for each part, fetching several at once where they are small.
+        """Yield ``rows[part]`` for each part; small parts are fetched together.
 
         The parts must be adjacent and in order. The caller may overwrite a batch.
         """
@@ -85,3 +91,52 @@ class Rows:
         for start in range(0, len(rows), size):
             place = slice(start, min(start + size, len(rows)))
             yield place, self.fetch(rows[place])
+
+
+class StreamedRows(Rows):
+    """Fetch the training rows of a stream in its order, and held-out rows from memory.
+
+    The rows of `fetch` and `blocks` are the held-out ones.
+    """
+
+    def __init__(self, X: HeldOut, device: torch.device) -> None:
+        super().__init__(X.rows, device)
+        self.stream, self.held_out = X.stream, X.numbers
+        self.shuffled = np.empty((0, 0), np.float32)
+        self.order = np.empty(0, np.intp)
+
+    def orders(self, n: int, generator: np.random.Generator) -> Iterator[IntArray]:
+        """Yield the positions of the rows in a buffer, shuffled, each time that it is full."""
+        n_buffers = math.ceil(n / self.stream.buffer_rows())
+        capacity = math.ceil(n / n_buffers)  # of equal size: no batch of a single row at the end
+        self.shuffled = np.empty((capacity, len(self.stream.columns)), np.float32)
+        positions, filled = np.empty(capacity, np.intp), 0
+        for first, block in self.stream.shuffled(generator):
+            start, stop = np.searchsorted(self.held_out, [first, first + len(block)])
+            block = np.delete(block, self.held_out[start:stop] - first, axis=0)
+            at = np.arange(len(block)) + first - start  # as many rows before are held out
+            while len(block):
+                n_now = min(len(block), capacity - filled)
+                self.shuffled[filled : filled + n_now] = block[:n_now]
+                positions[filled : filled + n_now] = at[:n_now]
+                block, at, filled = block[n_now:], at[n_now:], filled + n_now
+                if filled == capacity:
+                    yield self._shuffle(positions, generator)
+                    filled = 0
+        if filled:
+            yield self._shuffle(positions[:filled], generator)
+        self.shuffled = np.empty((0, 0), np.float32)  # other runs may need the memory now
+
+    def _shuffle(self, positions: IntArray, generator: np.random.Generator) -> IntArray:
+        self.order = generator.permutation(len(positions))
+        return positions[self.order]
+
+    def batches(self, rows: IntArray, parts: Sequence[slice]) -> Iterator[Tensor]:  # noqa: ARG002
+        """Yield the rows of the buffer, in the last order that `orders` yielded."""
+        for part in parts:
+            yield torch.from_numpy(self.shuffled[self.order[part]]).to(self.device)
+
+
+def rows_of(X: Any, device: torch.device) -> Rows:
+    """Return the rows of any X."""
+    return StreamedRows(X, device) if isinstance(X, HeldOut) else Rows(X, device)

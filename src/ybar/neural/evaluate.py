@@ -18,8 +18,9 @@ from .samples import Samples
 
 if TYPE_CHECKING:
     from .transition_errors import HeldOutErrors
+    from .transition_layer import Judgement
 
-# A q below this may have lost digits to underflow: it is computed again in log space.
+# Below this, q may have lost digits to underflow and is computed again in log space.
 _TINY = 1e-200
 
 
@@ -31,7 +32,7 @@ class Reading(NamedTuple):
     estimates : {"p", "q"}
         Whether softmax(logits) are ordinary or complementary probabilities.
     decoder : "max", "l1", … or callable
-        "max" is argmax of the network's own p where it has one.
+        "max" is argmax of the network's p if its method estimates p.
     T : ndarray of shape (K, K)
         The matrix that decodes: the one that `fit` was passed.
     """
@@ -46,7 +47,7 @@ class Reading(NamedTuple):
         return p if self.estimates == "q" else p @ own_T
 
     def ordinary(self, logits: AnyArray) -> FloatArray:
-        """Return the network's p, or the p that explains its q best."""
+        """Return the network's p, or the most likely p for its q."""
         p = softmax(logits)
         return p if self.estimates == "p" else decode.class_probabilities(p, self.T)
 
@@ -56,7 +57,7 @@ class Reading(NamedTuple):
 
 
 class Outputs:
-    """A network's outputs for some rows; what is computed from them is computed once."""
+    """A network's outputs for some rows; derived values are computed once."""
 
     def __init__(self, logits: AnyArray, reading: Reading, own_T: FloatArray) -> None:
         self.logits, self.reading, self.own_T = logits, reading, own_T
@@ -90,7 +91,7 @@ class Outputs:
 
 
 def scel_losses(logits: AnyArray, k: IntArray, estimates: str, own_T: FloatArray) -> FloatArray:
-    """Return -log q[k] of each row with its label k, without leaving log space."""
+    """Return -log q[k] of each row with its label k, computed in log space."""
     if estimates == "q":
         return -log_softmax(logits)[np.arange(len(k)), k]
     with np.errstate(divide="ignore"):
@@ -107,20 +108,17 @@ def held_out(
     labels: Samples,
     positions: IntArray,
     inverse: FloatArray,
-    halves: Sequence[tuple[IntArray, FloatArray]] = (),
-    errors: HeldOutErrors | None = None,
-    *,
-    estimated: bool = False,
+    judgement: Judgement | None = None,
 ) -> dict[str, float]:
     """Return SCEL and URE of held-out labels, each with its standard error.
 
-    `positions` are the rows of `outputs` that the labels belong to. There is no URE of patterns.
-    Where the network's T was estimated on these labels, `halves` are parts of them, each with a T
-    that was estimated on the other part, and `errors` are what is unknown of it, by row of
-    `outputs`. If T is `estimated` without known errors, URE has no standard error.
+    `positions` are the rows of `outputs` that the labels belong to. Patterns have no URE. If T was
+    estimated on the same labels, `judgement` says how, with errors by row of `outputs`; if the
+    errors are unknown, URE has no standard error.
     """
     _, k, weight, patterns = labels
     values: dict[str, float] = {"ure": math.nan, "ure_std_error": math.nan}
+    halves = () if judgement is None else judgement.halves
     losses = {"scel": _scel_losses(outputs, labels, positions, halves)}
     if patterns is None:
         predicted = outputs.classes(outputs.reading.decoder)[positions]
@@ -132,8 +130,9 @@ def held_out(
     for name, of_labels in losses.items():
         mean, error = mean_and_error(of_labels, positions, len(outputs.logits), row_weight)
         values |= {name: mean, f"{name}_std_error": error}
-    if estimated and patterns is None:
+    if patterns is None and judgement is not None and judgement.estimate is not None:
         values["ure_std_error"] = math.nan
+        errors = judgement.errors
         if errors is not None and errors.profile.identified:
             interval = _ure_interval(predicted, k, positions, row_weight, errors)
             values["ure_std_error"] = float(std_error_of(values["ure"], interval))
@@ -175,7 +174,7 @@ def _scel_losses(
     positions: IntArray,
     halves: Sequence[tuple[IntArray, FloatArray]],
 ) -> FloatArray:
-    """Return the loss of each held-out label, or of each row where labels are patterns."""
+    """Return the loss of each held-out label, or of each row if labels are patterns."""
     _, k, _, patterns = labels
     if patterns is None and not halves:
         return outputs.scel_losses(positions, k)

@@ -12,7 +12,7 @@ import torch
 
 from .. import decode
 from ..utils.typing import AnyArray
-from .data import Rows
+from .data import rows_of
 from .evaluate import Reading
 from .loop import Recipe, Stack
 from .networks import Dense, Module
@@ -32,21 +32,12 @@ _WIDER_THAN_ANY_STACK = 2**31
 
 @dataclass(frozen=True)
 class Architecture:
-    """The network that every run trains.
-
-    Attributes
-    ----------
-    sizes : sequence of int
-        Features, hidden units of each layer, classes.
-    network : callable, optional
-        Builds a torch module, in place of dense layers of those sizes.
-    dropout, input_dropout : float
-        Shares of hidden units and of features dropped in training, of dense layers.
-    device : torch.device
-    """
+    """The network that every run trains."""
 
     sizes: Sequence[int]
+    """Features, hidden units of each layer, classes."""
     network: Callable[[], Any] | None = None
+    """Builds a torch module, in place of dense layers of those sizes with dropout."""
     dropout: float = 0.0
     input_dropout: float = 0.0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -72,7 +63,7 @@ class Architecture:
                 device=self.device,
             )
         model = Module(self.network, runs[0].seed, self.device)
-        rows = Rows(X, self.device).fetch(np.arange(min(2, len(X))))
+        rows = rows_of(X, self.device).fetch(np.arange(min(2, len(X))))
         try:
             with model.randomness():
                 n_outputs = model.forward(rows).shape[2]
@@ -92,22 +83,13 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Start:
-    """Where training continues.
-
-    Attributes
-    ----------
-    weights : list of ndarray
-    learned : ndarray or None
-        Parameters of the learned T.
-    state : list of ndarray, optional
-        The `Record.state` of a run, in place of the two: with the state of the optimiser.
-    history : mapping, optional
-        The values of the epochs before.
-    """
+    """The state from which training continues."""
 
     weights: Sequence[AnyArray]
     learned: AnyArray | None
+    """Parameters of the learned T."""
     state: Sequence[AnyArray] | None = None
+    """The `Record.state` of a run, which includes the optimiser; replaces the two above."""
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
@@ -137,11 +119,6 @@ def fit_runs(
 
     Parameters
     ----------
-    runs : sequence of Run
-    data : Data
-    architecture : Architecture
-    recipe : Recipe
-    selection : Selection
     order_seed : int, or Generator of the only run
         Draws the order of the rows, which all runs share.
     mask_seed : int
@@ -149,11 +126,10 @@ def fit_runs(
     n_jobs : int
         Threads, each training one stack at a time. Results do not depend on it.
     report : callable, optional
-        Called with a run's record after each of its epochs; a true answer ends the run. Calls do
-        not overlap.
-    start : Start, optional
+        Called with a run's record after each of its epochs, never concurrently. If it returns
+        True, the run ends.
     keep_state : bool
-        Whether `Record.state` is set, for a `Start`. Only for a single run.
+        Whether to set `Record.state`, from which a `Start` is built. Only for a single run.
 
     Raises
     ------
@@ -164,7 +140,7 @@ def fit_runs(
         log_T = np.log(data.T)
     if selection.criterion == "ure" or any(run.method.inverts for run in runs):
         inverse = decode.inverse(data.T, stacklevel=6)
-    else:  # URE is recorded, but nothing depends on it: no warning where T is singular
+    else:  # URE is only recorded, so a singular T causes no warning
         inverse = pseudo_inverse(data.T)
     records = [
         Record(run, Reading(run.method.estimates, run.decoder, data.T), index)
@@ -191,7 +167,7 @@ def fit_runs(
         trainings.append(training)
     epochs = [each.epochs(np.random.default_rng(order_seed), stop) for each in trainings]
     try:
-        train_in_turns(epochs, n_jobs, stop)
+        train_in_turns(epochs, n_jobs, stop, recipe.n_threads)
     except KeyboardInterrupt:
         raise Interrupted(records) from None
     if keep_state:

@@ -20,7 +20,7 @@ def is_dataset(X: Any) -> bool:
 
 
 def count_features(X: Any, at_least: int) -> int:
-    """Return the number of values in a row of images or of a torch dataset, which is checked."""
+    """Check images or a torch dataset, and return the number of values per row."""
     if not hasattr(X, "__len__"):
         raise TypeError(
             "X must have a length and rows by index; got an IterableDataset. Pass a Dataset "

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ _TINY = float(np.finfo(np.float32).tiny)
 class Recipe:
     """The training settings that the runs of a population share.
 
-    With `transition_as_weights` the learned T is trained with Adam's settings of the weights.
+    With `transition_as_weights`, Adam trains the learned T with the same settings as the weights.
     """
 
     max_epochs: int = 40
@@ -42,6 +42,7 @@ class Recipe:
     weight_decay: float = 0.0
     weight_averaging: float = 0.0
     transition_as_weights: bool = False
+    n_threads: int = 1
 
 
 class Epoch(NamedTuple):
@@ -58,7 +59,7 @@ class Epoch(NamedTuple):
 class Stack:
     """Runs that train together: the model that holds them all, their objective and optimiser.
 
-    Runs of one learning rate must be neighbours: they share an optimiser.
+    Runs with the same learning rate must be adjacent: they share an optimiser.
     """
 
     def __init__(
@@ -67,10 +68,11 @@ class Stack:
         self.model, self.runs = model, list(runs)
         self.transition = TransitionLayer(runs, log_T, model.device)
         self.objective = Objective(runs, self.transition)
-        self.optimisers = [
-            Adam(model.parameters(first, last), runs[first].learning_rate, recipe.weight_decay)
-            for first, last in _neighbours([run.learning_rate for run in runs])
-        ]
+        self.optimisers = []
+        for rate, group in itertools.groupby(range(len(runs)), lambda i: runs[i].learning_rate):
+            members = list(group)
+            weights = model.parameters(members[0], members[-1] + 1)
+            self.optimisers.append(Adam(weights, rate, recipe.weight_decay))
         for run, parameters in zip(runs, self.transition.parameters, strict=True):
             if parameters is not None:
                 rate = run.learning_rate * PARAMETRISATIONS[str(run.method.learns)].relative_rate
@@ -79,7 +81,7 @@ class Stack:
                 decay, eps = (recipe.weight_decay, 1e-8) if alike else (0.0, 1e-16)
                 self.optimisers.append(Adam([parameters], rate, decay, eps))
         trained = [p for optimiser in self.optimisers for p in optimiser.parameters]
-        # The statistics of batch normalisation belong to the weights: they are averaged alike.
+        # The statistics of batch normalisation are averaged like the weights.
         self.average = Average([*trained, *model.untrained()], recipe.weight_averaging)
 
     @torch.no_grad()
@@ -100,7 +102,7 @@ class Stack:
 
     @torch.no_grad()
     def fix_transition(self, run: int, learned: AnyArray) -> None:
-        """Train on with these parameters of T, in the mean of the weights too."""
+        """Continue with these parameters of T, also in the mean of the weights."""
         parameters = self.transition.freeze(run)
         for tensor in (parameters, *self.average.means_of(parameters)):
             tensor.copy_(torch.from_numpy(learned))
@@ -111,7 +113,7 @@ class Stack:
         yield from self.average.mean
 
     def state(self) -> list[AnyArray]:
-        """Return all that another stack of the same shape needs to continue from here."""
+        """Return the state from which another stack of the same shape can continue."""
         arrays = [tensor.detach().cpu().numpy().copy() for tensor in self._state()]
         return [*self.model.weights(0), np.array(self.average.steps), *arrays]
 
@@ -125,15 +127,6 @@ class Stack:
             tensor.copy_(torch.from_numpy(array))
 
 
-def _neighbours(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Yield (first, last + 1) of each series of equal neighbours."""
-    first = 0
-    for _, group in itertools.groupby(values):
-        last = first + len(list(group))
-        yield first, last
-        first = last
-
-
 def train(
     stack: Stack,
     rows: Rows,
@@ -144,9 +137,9 @@ def train(
 ) -> Generator[Epoch]:
     """Train with Adam, yielding after each epoch with the (averaged) weights in the stack's model.
 
-    Each run trains as it would alone, up to rounding: `generator` draws the order of the rows, the
-    same for all runs; weights, gradients, learning rates and losses are separate. A run whose loss
-    is no longer finite affects no other.
+    Up to rounding, each run trains as it would alone: all runs share the order of the rows, drawn
+    from `generator`; weights, gradients, learning rates and losses are separate. A run whose loss
+    becomes infinite or NaN does not affect the others.
     """
     model, objective = stack.model, stack.objective
     n, device = len(samples.rows), model.device
@@ -158,22 +151,18 @@ def train(
         started = time.perf_counter()
         total = np.zeros(model.n_runs)
         objective.pop_losses()
-        order = generator.permutation(n)
-        at = torch.from_numpy(order).to(device)
-        rows_now, y_now = samples.rows[order], y_comp[at]
-        weight_now = None if weight is None else weight[at]
-        with one_thread(), model.randomness():
-            parts = batches(n, recipe.batch_size)
-            fetched = zip(parts, rows.batches(rows_now, parts), strict=True)
-            for batch, (part, x) in enumerate(fetched, start=1):
+        n_seen = 0
+        with model.randomness():
+            fetched = _batches_of_epoch(rows, samples, y_comp, weight, recipe, generator)
+            for batch, (x, y_now, weight_now) in enumerate(fetched, start=1):
                 if stop.is_set():
                     return
                 logits = model.forward(x, train=True)
-                weight_batch = None if weight_now is None else weight_now[part]
-                gradient = objective(logits, y_now[part], weight_batch)
+                gradient = objective(logits, y_now, weight_now)
                 model.backward(gradient, 1 / len(x))
                 stack.step()
-                if batch % _BATCHES_PER_SUM == 0 or part.stop >= n:
+                n_seen += len(x)
+                if batch % _BATCHES_PER_SUM == 0 or n_seen >= n:
                     sums = objective.pop_losses()
                     total += sums.sum(axis=0) / n
                     _note_failures(failed, sums, batch)
@@ -185,24 +174,41 @@ def train(
             return
 
 
+def _batches_of_epoch(
+    rows: Rows,
+    samples: Samples,
+    y_comp: Tensor,
+    weight: Tensor | None,
+    recipe: Recipe,
+    generator: np.random.Generator,
+) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """Yield rows, labels and weights in batches, in the random order of the source of the rows."""
+    for order in rows.orders(len(samples.rows), generator):
+        at = torch.from_numpy(order).to(y_comp.device)
+        y_now, weight_now = y_comp[at].long(), None if weight is None else weight[at]
+        parts = batches(len(order), recipe.batch_size)
+        for part, x in zip(parts, rows.batches(samples.rows[order], parts), strict=True):
+            yield x, y_now[part], None if weight_now is None else weight_now[part]
+
+
 def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None:
-    """Add the runs whose loss was not finite in one of the batches up to this one."""
+    """Record the runs whose loss was not finite in one of the batches so far."""
     for at, run in np.argwhere(~np.isfinite(sums)):
         failed.setdefault(int(run), batch - len(sums) + int(at) + 1)
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread, with subnormal numbers flushed to 0, inside the context.
+def computing(n_threads: int = 1) -> Iterator[None]:
+    """Compute on so many threads, with subnormal numbers flushed to 0, inside the context.
 
-    With one thread, sums do not depend on the number of cores, and runs side by side do not wait
-    for one another's threads. Subnormal numbers (below 1.2e-38) appear in large numbers where
+    With one thread, sums do not depend on the number of cores, and parallel runs do not wait for
+    each other's threads. Subnormal numbers (below 1.2e-38) appear in large numbers where
     weight decay alone moves a weight, as at pixels that are always 0; a product with them takes
     several times as long. Both settings belong to the calling thread and are restored at the end.
     """
     threads, flushed = torch.get_num_threads(), _flushes_subnormals()
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)  # no effect on processors that cannot
+    torch.set_num_threads(n_threads)
+    torch.set_flush_denormal(True)  # no effect on processors without this mode
     try:
         yield
     finally:

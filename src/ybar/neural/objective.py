@@ -1,4 +1,4 @@
-"""What a stack of runs minimises: losses, and their gradients at the logits and at T."""
+"""The objective of a stack of runs: losses, and their gradients at the logits and at T."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .transition_layer import Learner, TransitionLayer
 
 @dataclass(frozen=True)
 class Run:
-    """What distinguishes a run from the others that train on the same rows."""
+    """The settings in which runs on the same rows differ."""
 
     method: Method
     learning_rate: float = 1e-3
     seed: Any = 0
     trust: float = 0.0
-    """How many labels of each class the T that training is passed counts for as a prior."""
+    """The weight of the T that training is passed as a prior, in labels per class."""
     decoder: Any = "max"
     """The decoder with which the run is evaluated."""
 
@@ -39,47 +39,34 @@ class Part:
     """Runs that are evaluated together: those of one method, or all whose loss is a likelihood."""
 
     runs: list[int]
-    place: slice | Tensor | None
-    """Their positions among all runs; None for all."""
+    index: Tensor | None
+    """Their positions among all runs; None if they are all runs."""
     pending: list[Tensor] = field(default_factory=list, init=False)
     """The sums of losses of the batches since the last `Objective.pop_losses`."""
-
-    def select(self, values: Tensor) -> Tensor:
-        """Return the entries of these runs."""
-        if isinstance(self.place, Tensor):
-            return values.index_select(0, self.place)
-        return values if self.place is None else values[self.place]
-
-    def write(self, values: Tensor, into: Tensor) -> None:
-        """Write the entries of these runs."""
-        if isinstance(self.place, Tensor):
-            into.index_copy_(0, self.place, values)
-        else:
-            into[self.place or slice(None)] = values
 
 
 @dataclass
 class LikelihoodPart(Part):
-    """Runs whose loss is -log Σ_y p[y] M[y, ȳ], each with its M."""
+    """Runs whose loss is -log Σ_y p[y] M[y, ȳ], each with its own M."""
 
     fixed: Tensor
     """log M of the runs that learn nothing of it, (matrices, K, K)."""
-    learners: list[tuple[Learner, slice | list[int]]]
-    """What the other runs learn T with, and their positions in this part."""
+    learners: list[tuple[Learner, Tensor]]
+    """The learners of T of the other runs, and their positions in this part."""
     which: Tensor | None
     """The matrix of each run, learned ones last; None if run i has matrix i or all have one."""
 
 
 @dataclass
 class MethodPart(Part):
-    """Runs of one method with a loss of its own."""
+    """Runs of one method whose loss is not a likelihood."""
 
     method: Method
     learner: Learner | None
     log_matrix: Tensor
     """The logarithm of the T that the loss uses."""
     gradient_input: Tensor
-    """What the closed-form gradient reads of T: log T or T⁻¹."""
+    """The form of T that the closed-form gradient uses: log T or T⁻¹."""
     shares: Tensor | None
     """The label shares that a method of a whole batch assumes; None for the training labels'."""
 
@@ -87,17 +74,11 @@ class MethodPart(Part):
 class Objective:
     """Each run's loss by its method, and the gradients at the logits and at the learned T.
 
-    Attributes
-    ----------
-    shares : Tensor or None
-        Share of each complementary label among all training labels; None uses the batch's.
-        Methods of a whole batch need it: the shares of a batch are so noisy that they would
-        dominate the loss.
-    patterns : tuple or None
-        Log rest and counts of `Patterns`, and the likelihoods under the T that was passed, (K, M),
-        if labels are patterns. Set by `observe`.
-    ruled_out : Tensor
-        The classes that a label, or the labels of a pattern, rule out: (K or M, K).
+    `observe` sets `shares`, the share of each complementary label among all training labels:
+    methods of a whole batch need it, because the noise of the shares of a batch would dominate
+    their loss. If labels are patterns, it sets `patterns` instead: the log rest and counts of
+    `Patterns`, and the likelihoods under the T that was passed, (K, M). `ruled_out` are the classes
+    that each label or pattern rules out, (K or M, K).
     """
 
     def __init__(self, runs: Sequence[Run], transition: TransitionLayer) -> None:
@@ -118,7 +99,7 @@ class Objective:
             self.parts.append(self._likelihood_part(members, [runs[i].method for i in members]))
 
     def _method_part(self, method: Method, members: list[int]) -> MethodPart:
-        # T⁻¹ in double precision: T is singular where the warning about singular T says so.
+        # T⁻¹ in double precision, so that the rank agrees with the warning about a singular T.
         log_T, invertible, shares = self.log_T, self.transition.exact_log_T, None
         if method.assumes is not None:
             assumed = np.array(method.assumes)
@@ -129,7 +110,7 @@ class Objective:
                 shares = torch.tensor(assumed.mean(axis=0).tolist(), device=log_T.device)
         return MethodPart(
             members,
-            _place(members, self.n_runs, self.log_T.device),
+            self._index(members),
             method,
             self.transition.learner_of(members),
             log_T,
@@ -148,19 +129,25 @@ class Objective:
         trivial = len(order) == 1 or which == list(range(len(order)))
         device = self.log_T.device
         matrices = [likelihood(self.log_T) for likelihood in fixed]
+        places = [
+            torch.tensor([members.index(i) for i in learner.runs], device=device)
+            for learner in learners
+        ]
         return LikelihoodPart(
             members,
-            _place(members, self.n_runs, device),
+            self._index(members),
             torch.stack(matrices) if matrices else self.log_T.new_empty(0, *self.log_T.shape),
-            [
-                (learner, _as_slice([members.index(run) for run in learner.runs]))
-                for learner in learners
-            ],
+            list(zip(learners, places, strict=True)),
             None if trivial else torch.tensor(which, device=device),
         )
 
+    def _index(self, members: list[int]) -> Tensor | None:
+        if len(members) == self.n_runs:
+            return None
+        return torch.tensor(members, device=self.log_T.device)
+
     def observe(self, y_comp: Tensor, weight: Tensor | None, patterns: Patterns | None) -> None:
-        """Read what the losses need to know of all training labels."""
+        """Set the values that the losses need from all training labels."""
         self.n_labels = len(y_comp)
         if patterns is None:
             self.shares = label_shares(y_comp, weight, self.log_T.shape[-1])
@@ -184,16 +171,18 @@ class Objective:
         if len(self.parts) > 1:
             gradient = torch.empty_like(classes_first)  # in the order that logits have in memory
         for part in self.parts:
-            of_part = part.select(classes_first)
+            of_part = classes_first
+            if part.index is not None:
+                of_part = classes_first.index_select(0, part.index)
             if isinstance(part, LikelihoodPart):
                 total, at_logits = self._likelihoods(part, of_part, y_comp, weight)
             else:
                 total, at_logits = self._method(part, of_part, y_comp, weight)
             part.pending.append(total)
-            if len(self.parts) > 1:
-                part.write(at_logits, gradient)
-            else:
+            if part.index is None:
                 gradient = at_logits
+            else:
+                gradient.index_copy_(0, part.index, at_logits)
         return gradient.transpose(-1, -2)
 
     def _likelihoods(
@@ -207,7 +196,8 @@ class Objective:
             if weight is not None:
                 counts *= weight.unsqueeze(-1)
             for learner, place in learning:
-                at_T = learner.how.gradient(learner.parameters, self.log_T, r[place] @ counts)
+                at_matrix = r.index_select(0, place) @ counts
+                at_T = learner.how.gradient(learner.parameters, self.log_T, at_matrix)
                 learner.set_gradient(at_T, len(y_comp), self.n_labels)
         return _weighted_sum(loss, gradient, weight)
 
@@ -280,7 +270,7 @@ def label_shares(y_comp: Tensor, weight: Tensor | None, n_classes: int) -> Tenso
 def balanced(y_comp: Tensor, weight: Tensor | None, shares: Tensor) -> Tensor:
     """Return weights under which the labels of a batch have the given shares.
 
-    The share of a label that does not occur in the batch is not distributed over the others.
+    The share of a label that is missing in the batch is not distributed over the others.
     """
     mass = torch.bincount(y_comp, weight, minlength=len(shares))
     factors = (len(y_comp) * shares / mass).index_select(0, y_comp)
@@ -305,16 +295,3 @@ def _weighted_sum(loss: Tensor, gradient: Tensor, weight: Tensor | None) -> tupl
     if weight is not None:
         loss, gradient = loss * weight, gradient * weight
     return loss.sum(-1), gradient
-
-
-def _place(members: list[int], n_runs: int, device: torch.device) -> slice | Tensor | None:
-    """Return the positions of members among all runs, as an index."""
-    place = None if len(members) == n_runs else _as_slice(members)
-    return torch.tensor(place, device=device) if isinstance(place, list) else place
-
-
-def _as_slice(members: list[int]) -> slice | list[int]:
-    """Return evenly spaced indices as a slice, which reads a view where a list reads a copy."""
-    step = members[1] - members[0] if len(members) > 1 else 1
-    even = slice(members[0], members[-1] + 1, step)
-    return even if members == list(range(members[-1] + 1))[even] else members

@@ -1,4 +1,4 @@
-"""Write a fitted network as an ONNX file: from rows of X to classes, decoder and all."""
+"""Write a fitted network as an ONNX file: from rows of X to classes, including the decoder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .evaluate import Reading
 
 __all__ = ["to_onnx"]
 
-# What onnxruntime reads since 1.14 (2023); the IR version is the one that came with the opset.
+# onnxruntime 1.14 (2023) and later read this opset; the IR version was released with it.
 _OPSET, _IR_VERSION = 18, 8
 _DECODERS = ("l1", "l2", "max")
 _DTYPES = ("float32", "uint8")
@@ -37,7 +37,7 @@ def to_onnx(
     example: ArrayLike | None = None,
     dtype: str = "float32",
 ) -> None:
-    """Write a fitted network as an ONNX file, whole or not at all.
+    """Write a fitted network as an ONNX file, completely or not at all.
 
     The graph reads ``X`` of shape (N, n_features) for any N. It returns ``class_index`` (int64, the
     prediction as an index into ``classes_``), ``complementary_probabilities`` (q) and, if the
@@ -57,8 +57,8 @@ def to_onnx(
     Notes
     -----
     The metadata of the model hold the names of the classes, as JSON under ``classes``. The graph
-    decodes in float64, as `predict` does, so that both decide near ties alike; classes that tie to
-    within rounding may differ. The "l1" decoder holds N×K×K numbers: with many classes, pass few
+    decodes in float64, as `predict` does, so the two differ only if classes tie to within
+    rounding. The "l1" decoder holds N×K×K numbers: with many classes, pass few
     rows at a time.
 
     Examples
@@ -85,12 +85,13 @@ def to_onnx(
     graph = _Graph(onnx)
     if hasattr(classifier, "network_state_"):
         rows = _example(example)
-        shape, ir_version = rows.shape[1:], _add_module(graph, classifier, rows, dtype)
+        shape = rows.shape[1:]
+        _add_module(graph, classifier, rows, dtype)
     else:
-        shape, ir_version = (classifier.n_features_in_,), _IR_VERSION
+        shape = (classifier.n_features_in_,)
         _add_dense(graph, classifier, dtype)
     _add_reading(graph, reading, classifier.learned_transition_)
-    model = graph.model(("N", *shape), dtype, len(classifier.classes_), ir_version)
+    model = graph.model(("N", *shape), dtype, len(classifier.classes_))
     names = json.dumps(classifier.classes_.tolist(), default=str, ensure_ascii=False)
     onnx.helper.set_model_props(model, {"classes": names})
     onnx.checker.check_model(model)
@@ -132,7 +133,7 @@ def _example(example: ArrayLike | None) -> AnyArray:
 
 
 class _Graph:
-    """An ONNX graph that is being built. Values have names; a node follows those it reads from."""
+    """An ONNX graph that is being built, from lines such as ``"h = Relu (z)"``."""
 
     def __init__(self, onnx: Any) -> None:
         self.onnx = onnx
@@ -140,49 +141,38 @@ class _Graph:
         self.constants: list[Any] = []
         self.functions: list[Any] = []
         self.opsets = [onnx.helper.make_opsetid("", _OPSET)]
+        self.ir_version = _IR_VERSION
         self.outputs: list[str] = []
 
-    def add(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        """Add a node and return the name of its output."""
-        self.nodes.append(
-            self.onnx.helper.make_node(op, inputs, [output], name=f"{output}/{op}", **attributes)
-        )
-        return output
+    def add(self, *lines: str, **constants: AnyArray) -> None:
+        """Add a node for each line, and the arrays that they read by name."""
+        self.nodes += map(self.onnx.parser.parse_node, lines)
+        for name, array in constants.items():
+            contiguous = np.ascontiguousarray(array)
+            self.constants.append(self.onnx.numpy_helper.from_array(contiguous, name))
 
     def cast(self, value: str, output: str, dtype: str) -> str:
-        """Add a node that casts."""
-        return self.add("Cast", [value], output, to=self.kind(dtype))
-
-    def constant(self, name: str, array: AnyArray) -> str:
-        """Add an array and return its name."""
-        array = np.ascontiguousarray(array)
-        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
-        return name
+        """Add a node that casts, and return the name of its output."""
+        self.add(f"{output} = Cast <to = {self.kind(dtype)}> ({value})")
+        return output
 
     def kind(self, dtype: str) -> int:
-        """Return ONNX's number of a numpy type."""
+        """Return the number that ONNX uses for a numpy type."""
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def model(self, shape: Sequence[Any], dtype: str, n_classes: int, ir_version: int) -> Any:
+    def model(self, shape: Sequence[Any], dtype: str, n_classes: int) -> Any:
         """Return the model: X of that shape and type in, `outputs` out."""
         helper = self.onnx.helper
-        outputs = [helper.make_tensor_value_info("class_index", self.kind("int64"), ["N"])]
-        for name in self.outputs:
-            outputs.append(
-                helper.make_tensor_value_info(name, self.kind("float32"), ["N", n_classes])
-            )
-        graph = helper.make_graph(
-            self.nodes,
-            "ybar",
-            [helper.make_tensor_value_info("X", self.kind(dtype), list(shape))],
-            outputs,
-            self.constants,
-        )
+        value = helper.make_tensor_value_info
+        outputs = [value("class_index", self.kind("int64"), ["N"])]
+        outputs += [value(name, self.kind("float32"), ["N", n_classes]) for name in self.outputs]
+        x = value("X", self.kind(dtype), list(shape))
+        graph = helper.make_graph(self.nodes, "ybar", [x], outputs, self.constants)
         return helper.make_model(
             graph,
             opset_imports=self.opsets,
             functions=self.functions,
-            ir_version=ir_version,
+            ir_version=self.ir_version,
             producer_name="ybar",
         )
 
@@ -190,28 +180,25 @@ class _Graph:
 def _add_input(graph: _Graph, dtype: str) -> str:
     if dtype == "float32":
         return "X"
-    floats = graph.cast("X", "ybar.floats", "float32")
-    scale = graph.constant("ybar.scale", np.array(1 / 255, np.float32))
-    return graph.add("Mul", [floats, scale], "ybar.scaled")
+    floats = graph.cast("X", "ybar_floats", "float32")
+    graph.add(f"ybar_input = Mul ({floats}, ybar_scale)", ybar_scale=np.array(1 / 255, np.float32))
+    return "ybar_input"
 
 
 def _add_dense(graph: _Graph, classifier: NetBase, dtype: str) -> None:
     h = _add_input(graph, dtype)
     last = len(classifier.coefs_) - 1
-    for layer, (weight, bias) in enumerate(
-        zip(classifier.coefs_, classifier.intercepts_, strict=True)
-    ):
-        names = [
-            graph.constant(f"ybar.coefs.{layer}", weight),
-            graph.constant(f"ybar.intercepts.{layer}", bias),
-        ]
-        h = graph.add("Gemm", [h, *names], "ybar.logits" if layer == last else f"ybar.z.{layer}")
+    for layer, arrays in enumerate(zip(classifier.coefs_, classifier.intercepts_, strict=True)):
+        z = "ybar_logits" if layer == last else f"ybar_z{layer}"
+        names = f"ybar_coefs{layer}", f"ybar_intercepts{layer}"
+        graph.add(f"{z} = Gemm ({h}, {', '.join(names)})", **dict(zip(names, arrays, strict=True)))
+        h = f"ybar_h{layer}"
         if layer < last:
-            h = graph.add("Relu", [h], f"ybar.h.{layer}")
+            graph.add(f"{h} = Relu ({z})")
 
 
-def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) -> int:
-    """Add torch's export of the module, and return the IR version that it needs."""
+def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) -> None:
+    """Add torch's export of the module."""
     torch = require("torch", "torch", "to_onnx of a network")
     require("onnxscript", "onnx", "to_onnx of a network")
     from .networks import Module  # imports torch
@@ -235,8 +222,8 @@ def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) 
                 dynamo=True,
                 verbose=False,
                 opset_version=_OPSET,
-                input_names=["ybar.input"],
-                output_names=["ybar.logits"],
+                input_names=["ybar_rows"],
+                output_names=["ybar_logits"],
                 dynamic_shapes=({0: torch.export.Dim("N")},),
             )
     except (torch.onnx.OnnxExporterError, RuntimeError) as err:
@@ -247,13 +234,12 @@ def _add_module(graph: _Graph, classifier: NetBase, rows: AnyArray, dtype: str) 
         ) from err
     body = program.model_proto
     for node in body.graph.node:
-        del node.metadata_props[:]  # torch's metadata name files of this machine
-    graph.add("Identity", [_add_input(graph, dtype)], "ybar.input")
+        del node.metadata_props[:]  # torch's metadata contain paths of this machine
+    graph.add(f"ybar_rows = Identity ({_add_input(graph, dtype)})")
     graph.nodes.extend(body.graph.node)
     graph.constants.extend(body.graph.initializer)
     graph.functions.extend(body.functions)
-    graph.opsets = list(body.opset_import)
-    return int(body.ir_version)
+    graph.opsets, graph.ir_version = list(body.opset_import), int(body.ir_version)
 
 
 @contextlib.contextmanager
@@ -277,34 +263,46 @@ def _first_line(err: BaseException) -> str:
 
 def _add_reading(graph: _Graph, reading: Reading, own_T: FloatArray) -> None:
     """Add what `Reading` computes from the logits: q, p if the method has it, and the class."""
-    logits = graph.cast("ybar.logits", "ybar.logits64", "float64")
-    q = graph.add("Softmax", [logits], "ybar.softmax", axis=1)
-    if reading.estimates == "p":
-        graph.outputs.append(graph.cast(q, "probabilities", "float32"))
-        q = graph.add("MatMul", [q, graph.constant("ybar.own_T", own_T)], "ybar.q")
-    graph.outputs.insert(0, graph.cast(q, "complementary_probabilities", "float32"))
-    if reading.decoder == "max" and reading.estimates == "p":
-        op, scores = "ArgMax", "ybar.logits"
+    graph.outputs.append("complementary_probabilities")
+    logits = graph.cast("ybar_logits", "ybar_logits64", "float64")
+    if reading.estimates == "q":
+        graph.add(f"ybar_q = Softmax <axis = 1> ({logits})")
     else:
-        op, scores = _add_scores(graph, reading, q)
-    graph.add(op, [scores], "class_index", axis=1, keepdims=0)
+        graph.add(f"ybar_p = Softmax <axis = 1> ({logits})")
+        graph.add("ybar_q = MatMul (ybar_p, ybar_own_T)", ybar_own_T=own_T)
+        graph.outputs.append(graph.cast("ybar_p", "probabilities", "float32"))
+    graph.cast("ybar_q", "complementary_probabilities", "float32")
+    if reading.decoder == "max" and reading.estimates == "p":
+        best = "ArgMax <axis = 1, keepdims = 0> (ybar_logits)"
+    else:
+        best = f"{_add_scores(graph, reading)} <axis = 1, keepdims = 0> (ybar_scores)"
+    graph.add(f"class_index = {best}")
 
 
-def _add_scores(graph: _Graph, reading: Reading, q: str) -> tuple[str, str]:
-    """Add the scores that `decode` compares; return the comparison and the scores."""
+def _add_scores(graph: _Graph, reading: Reading) -> str:
+    """Add the scores that `decode` compares, and return the comparison."""
     T = reading.T
     if transition.is_uniform(T):
-        return "ArgMin", q
-    if reading.decoder == "max":
-        inverse = graph.constant("ybar.inverse_T", decode.inverse(T, stacklevel=5))
-        return "ArgMax", graph.add("MatMul", [q, inverse], "ybar.scores")
-    if reading.decoder == "l2":
-        # ‖q - t‖² minus ‖q‖², which is the same for every class.
-        products = graph.add("MatMul", [q, graph.constant("ybar.-2T", -2 * T.T)], "ybar.products")
-        squares = graph.constant("ybar.squares", (T * T).sum(axis=1))
-        return "ArgMin", graph.add("Add", [products, squares], "ybar.scores")
-    rows = graph.add("Unsqueeze", [q, graph.constant("ybar.middle", np.array([1]))], "ybar.rows")
-    apart = graph.add("Sub", [rows, graph.constant("ybar.T", T)], "ybar.differences")
-    apart = graph.add("Abs", [apart], "ybar.absolute")
-    last = graph.constant("ybar.last", np.array([2]))
-    return "ArgMin", graph.add("ReduceSum", [apart, last], "ybar.scores", keepdims=0)
+        graph.add("ybar_scores = Identity (ybar_q)")
+    elif reading.decoder == "max":
+        inverse = decode.inverse(T, stacklevel=5)
+        graph.add("ybar_scores = MatMul (ybar_q, ybar_inverse)", ybar_inverse=inverse)
+        return "ArgMax"
+    elif reading.decoder == "l2":  # ‖q - t‖² minus ‖q‖², which is the same for every class
+        graph.add(
+            "ybar_products = MatMul (ybar_q, ybar_minus_2T)",
+            "ybar_scores = Add (ybar_products, ybar_squares)",
+            ybar_minus_2T=-2 * T.T,
+            ybar_squares=(T * T).sum(axis=1),
+        )
+    else:
+        graph.add(
+            "ybar_rows_of_q = Unsqueeze (ybar_q, ybar_middle)",
+            "ybar_differences = Sub (ybar_rows_of_q, ybar_T)",
+            "ybar_absolute = Abs (ybar_differences)",
+            "ybar_scores = ReduceSum <keepdims = 0> (ybar_absolute, ybar_last)",
+            ybar_middle=np.array([1]),
+            ybar_last=np.array([2]),
+            ybar_T=T,
+        )
+    return "ArgMin"

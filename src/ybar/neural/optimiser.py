@@ -45,7 +45,7 @@ class Adam:
         if not live:
             return
         parameters, first, second, steps = (
-            tensors if len(live) == len(tensors) else [tensors[i] for i in live]
+            [tensors[i] for i in live]
             for tensors in (self.parameters, self.first, self.second, self.steps)
         )
         gradients = [p.grad for p in parameters if p.grad is not None]
@@ -62,7 +62,7 @@ class Adam:
 
 
 class Average:
-    """A running mean of tensors: each update moves it by 1 - decay of the way, more at first."""
+    """A running mean of tensors: each update closes 1 - decay of the distance, at first more."""
 
     def __init__(self, parameters: Sequence[Tensor], decay: float) -> None:
         self.decay, self.steps = decay, 0
@@ -92,16 +92,15 @@ class Average:
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Put the mean in place of the current values, until the end of the context."""
-        self.swap()
+        """Put the mean in place of the current values until the context ends."""
+        self._swap()
         try:
             yield
         finally:
-            self.swap()
+            self._swap()
 
     @torch.no_grad()
-    def swap(self) -> None:
-        """Exchange the mean and the current values."""
+    def _swap(self) -> None:
         for mean, parameter in zip(self.mean, self.parameters, strict=True):
             current = parameter.clone()
             parameter.copy_(mean)

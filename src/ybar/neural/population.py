@@ -1,4 +1,4 @@
-"""Many runs on the same rows: which of them train as one stack, what is recorded, what is kept."""
+"""Many runs on the same rows: train them in stacks, record every epoch, keep the best."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,14 +15,14 @@ import numpy as np
 
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from . import evaluate
-from .data import Rows
-from .loop import Epoch, Recipe, Stack, batches, one_thread, train
+from .data import Rows, rows_of
+from .loop import Epoch, Recipe, Stack, batches, computing, train
 from .networks import Dense, Module
 from .objective import Run
 from .samples import Samples
 from .transition_layer import HeldOutUpdates, Judgement, LearnedTransition
 
-# Wider products gain nothing from more columns, and lose once the weights leave the cache.
+# Wider matrix products are not faster, and slower if the weights do not fit into the cache.
 _WIDEST_STACK = 512
 _SECONDS_BETWEEN_LOOKS = 0.1
 
@@ -54,7 +55,7 @@ class Selection:
 
 @dataclass
 class Record:
-    """What is known of a run: the values of every epoch, and the weights of the kept one."""
+    """The record of a run: the values of every epoch, and the weights of the kept one."""
 
     run: Run
     reading: evaluate.Reading
@@ -89,7 +90,7 @@ class Record:
     ) -> None:
         """Record an epoch, and keep its weights if the selection says so.
 
-        A provisional epoch is no rival of later ones, which have another T.
+        A provisional epoch is not compared with later ones, whose T differs.
         """
         epoch, provisional = self.n_epochs + 1, judgement.provisional
         if provisional:
@@ -111,15 +112,15 @@ class Record:
         return {name: np.array(values) for name, values in self.history.items()}
 
     def kept(self, name: str) -> float:
-        """Return a value of the epoch that is kept, infinity if there is none."""
+        """Return a value of the kept epoch; infinity if there is none."""
         return self.history[name][self.kept_epoch - 1] if self.weights else math.inf
 
 
 def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
     """Return which runs train as one stack; `width` is that of a run's first layer.
 
-    The stacks depend on nothing else, so that results do not depend on the number of threads. Runs
-    of a method stay together where possible, and runs of one learning rate are neighbours.
+    The stacks do not depend on the number of threads, so the results do not either. Runs of a
+    method stay together if possible, and runs with the same learning rate are adjacent.
     """
     methods = list(dict.fromkeys(run.method for run in runs))
     by_method = sorted(range(len(runs)), key=lambda i: methods.index(runs[i].method))
@@ -128,48 +129,35 @@ def stacks_of(runs: Sequence[Run], width: int) -> list[list[int]]:
     return [sorted(part.tolist(), key=lambda i: runs[i].learning_rate) for part in parts]
 
 
+@dataclass
 class StackTraining:
-    """Trains a stack and records every epoch of its runs.
+    """Trains a stack and records every epoch of its runs."""
 
-    Parameters
-    ----------
-    stack : Stack
-    records : sequence of Record
-        One per run of the stack.
-    data : Data
-    recipe : Recipe
-    selection : Selection
-    inverse : ndarray of shape (K, K)
-        T⁻¹, with which URE is computed.
-    report : callable
-        Called with each record after each epoch; a true answer stops the run.
-    """
+    stack: Stack
+    records: list[Record]
+    """One per run of the stack."""
+    data: Data
+    recipe: Recipe
+    selection: Selection
+    inverse: FloatArray
+    """T⁻¹, with which URE is computed."""
+    report: Callable[[Record], Any]
+    """Called with each record after each epoch; if it returns True, the run stops."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        records: Sequence[Record],
-        data: Data,
-        recipe: Recipe,
-        selection: Selection,
-        inverse: FloatArray,
-        report: Callable[[Record], Any],
-    ) -> None:
-        self.stack, self.records, self.data = stack, list(records), data
-        self.recipe, self.selection, self.inverse, self.report = recipe, selection, inverse, report
-        device = stack.model.device
-        self.rows = Rows(data.X, device)
+    def __post_init__(self) -> None:
+        data, device = self.data, self.stack.model.device
+        self.rows = rows_of(data.X, device)
         self.watched = [(Rows(X, device), measure) for X, measure in data.watched]
         self.updates: HeldOutUpdates | None = None
         if data.validation is not None:
             self.held_out, self.positions = np.unique(data.validation.rows, return_inverse=True)
-            n_batches = len(batches(len(data.training.rows), recipe.batch_size))
+            n_batches = len(batches(len(data.training.rows), self.recipe.batch_size))
             self.updates = HeldOutUpdates(
-                stack.runs,
+                self.stack.runs,
                 data.T,
                 data.jointly or data.validation,
                 data.validation.rows,
-                recipe.max_epochs * n_batches,
+                self.recipe.max_epochs * n_batches,
             )
 
     def fix_first_transitions(self) -> None:
@@ -182,71 +170,56 @@ class StackTraining:
         training = train(self.stack, self.rows, self.data.training, self.recipe, generator, stop)
         with contextlib.closing(training):
             for epoch in training:
-                with one_thread():
-                    values, judgements = self._evaluate(epoch)
-                for run, judgement in judgements.items():
-                    record = self.records[run]
-                    record.update(values[run], self.stack, run, self.selection, judgement)
-                    record.done |= bool(self.report(record))
+                self._record(epoch)
                 if all(record.done for record in self.records):
                     return
                 yield
 
-    def _evaluate(self, epoch: Epoch) -> tuple[dict[int, dict[str, float]], dict[int, Judgement]]:
-        """Return the values to record of each run that goes on, and how its labels were judged."""
-        logits = None
+    def _record(self, epoch: Epoch) -> None:
+        """Evaluate the active runs, and record the epoch."""
+        model, held_out = self.stack.model, None
         if self.data.validation is not None:
-            logits = logits_of(self.stack.model, self.rows, self.held_out)
-        self._end_failed(epoch, logits)
-        alive = [run for run, record in enumerate(self.records) if not record.done]
-        judgements = {run: Judgement() for run in alive}
-        if self.updates is not None and logits is not None:
-            for run in alive:
-                step = epoch.epoch * epoch.batches
-                judgements[run], learned = self.updates.judge(run, logits[run], step)
-                if learned is not None:
-                    self.stack.fix_transition(run, learned)
-        T = {run: self.stack.transition.matrix(run) for run in alive}
-        values = {
-            run: {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
-            for run in alive
-        }
-        if logits is not None:
-            for run in alive:
-                values[run] |= self._on_held_out(run, logits[run], T[run], judgements[run])
-        for rows, measure in self.watched:
-            logits = logits_of(self.stack.model, rows, np.arange(len(rows)))
-            for run in alive:
-                record = self.records[run]
-                values[run] |= measure(
-                    evaluate.Outputs(logits[run], record.reading, T[run]), record
-                )
-        for run in alive:
-            values[run]["seconds"] = epoch.seconds
-        return values, judgements
+            held_out = logits_of(model, self.rows, self.held_out)
+        self._end_failed(epoch, held_out)
+        watched = [
+            (logits_of(model, rows, np.arange(len(rows))), measure)
+            for rows, measure in self.watched
+        ]
+        for run, record in enumerate(self.records):
+            if record.done:
+                continue
+            values = {"loss": float(epoch.loss[run]), "scel": math.nan, "ure": math.nan}
+            judgement = Judgement()
+            if held_out is not None:
+                judgement, measured = self._on_held_out(run, held_out[run], epoch)
+                values |= measured
+            T = self.stack.transition.matrix(run)
+            for logits, measure in watched:
+                values |= measure(evaluate.Outputs(logits[run], record.reading, T), record)
+            values["seconds"] = epoch.seconds
+            record.update(values, self.stack, run, self.selection, judgement)
+            record.done |= bool(self.report(record))
 
     def _on_held_out(
-        self, run: int, logits: AnyArray, T: FloatArray, judgement: Judgement
-    ) -> dict[str, float]:
-        assert self.data.validation is not None  # noqa: S101
-        record = self.records[run]
+        self, run: int, logits: AnyArray, epoch: Epoch
+    ) -> tuple[Judgement, dict[str, float]]:
+        """Estimate T if the run does so on held-out labels, and evaluate the run on them."""
+        assert self.data.validation is not None and self.updates is not None  # noqa: S101, PT018
+        judgement = self.updates.judge(run, logits, epoch.epoch * epoch.batches)
+        if judgement.parameters is not None:
+            self.stack.fix_transition(run, judgement.parameters)
+        record, T = self.records[run], self.stack.transition.matrix(run)
         outputs = evaluate.Outputs(logits, record.reading, T)
-        inverse = self.inverse if judgement.estimate is None else pseudo_inverse(T)
-        values = evaluate.held_out(
-            outputs,
-            self.data.validation,
-            self.positions,
-            inverse,
-            judgement.halves,
-            judgement.errors,
-            estimated=judgement.estimate is not None,
-        )
-        return (
-            values if self.data.held_out is None else values | self.data.held_out(outputs, record)
-        )
+        labels, inverse = self.data.validation, self.inverse
+        if judgement.estimate is not None:
+            inverse = pseudo_inverse(T)
+        values = evaluate.held_out(outputs, labels, self.positions, inverse, judgement)
+        if self.data.held_out is not None:
+            values |= self.data.held_out(outputs, record)
+        return judgement, values
 
     def _end_failed(self, epoch: Epoch, logits: AnyArray | None) -> None:
-        """End runs whose loss, weights or held-out logits are no longer finite."""
+        """End runs whose loss, weights or held-out logits are not finite."""
         for run, record in enumerate(self.records):
             batch = epoch.failed.get(run)
             arrays = self.stack.model.weights(run) if logits is None else [logits[run]]
@@ -272,46 +245,43 @@ def logits_of(model: Dense | Module, rows: Rows, index: IntArray) -> AnyArray:
     return np.empty((model.n_runs, 0, 0)) if out is None else out
 
 
-def train_in_turns(trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event) -> None:
-    """Advance all by an epoch in turn until each is at its end, on so many threads."""
+def train_in_turns(
+    trainings: Sequence[Iterator[None]], n_jobs: int, stop: threading.Event, n_threads: int = 1
+) -> None:
+    """Advance all stacks by one epoch in turn, until all have ended.
+
+    They share `n_jobs` threads, and each epoch is computed on `n_threads` threads.
+    """
     waiting = collections.deque(trainings)
-    failures: list[BaseException] = []
 
     def work() -> None:
-        while not stop.is_set():
-            try:
-                training = waiting.popleft()
-            except IndexError:
-                return
-            try:
-                next(training)
-            except StopIteration:
-                continue
-            except BaseException as failure:
-                failures.append(failure)
-                stop.set()
-                return
-            waiting.append(training)
+        with computing(n_threads):
+            while not stop.is_set():
+                try:
+                    training = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    next(training)
+                except StopIteration:
+                    continue
+                except BaseException:
+                    stop.set()
+                    raise
+                waiting.append(training)
 
-    if n_jobs == 1 or len(trainings) == 1:
+    n_workers = min(n_jobs, len(trainings))
+    if n_workers == n_threads == 1:
         work()
-    else:
-        _on_threads(work, min(n_jobs, len(trainings)), stop)
-    if failures:
-        raise failures[0]
-
-
-def _on_threads(work: Callable[[], None], n_threads: int, stop: threading.Event) -> None:
-    threads = [threading.Thread(target=work) for _ in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    try:
-        # In short waits: a signal may wake another thread, and this one must see Ctrl-C.
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(_SECONDS_BETWEEN_LOOKS)
-    except BaseException:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        raise
+        return
+    # Threads of torch flush subnormal numbers only if they are started by a thread that does.
+    with ThreadPoolExecutor(n_workers) as pool:
+        futures = [pool.submit(work) for _ in range(n_workers)]
+        try:  # in short waits: a signal may wake another thread, and this one must see Ctrl-C
+            while wait(futures, _SECONDS_BETWEEN_LOOKS).not_done:
+                pass
+        except BaseException:
+            stop.set()
+            raise
+    for future in futures:
+        future.result()

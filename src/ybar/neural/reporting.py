@@ -1,4 +1,4 @@
-"""What a user sees of a training: the progress bar, and callbacks."""
+"""Progress of a training: the progress bar, and callbacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Callback: TypeAlias = Callable[[dict[str, Any]], Any]
 def reports(
     callbacks: list[Callback], *, verbose: bool, n_runs: int, max_epochs: int
 ) -> Iterator[Callable[[Record], bool]]:
-    """Yield what to call after each epoch of a run: it returns whether a callback ends the run."""
+    """Yield a function to call after each epoch of a run; it returns whether to end the run."""
     with _progress(verbose, n_runs * max_epochs) as advance:
 
         def report(record: Record) -> bool:

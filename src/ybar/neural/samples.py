@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,16 +26,19 @@ class Samples(NamedTuple):
     patterns: Patterns | None = None
 
 
+Parts: TypeAlias = tuple[Samples, Samples | None, Samples | None]
+"""Training samples, validation samples, and those that T is estimated on if they are others."""
+
+
 def collect(observed: Observed, rows: IntArray, method: Method | None = None) -> Samples:
     """Return the samples of some rows, with their weights as they were passed.
 
-    A method that minimises a likelihood, or whose loss is of sets of labels, uses all labels of a
-    row jointly. Other methods, and SCEL
-    (`method` is None), use each label separately.
+    A method that minimises a likelihood, or a loss of sets of labels, uses all labels of a row
+    jointly. Other methods, and SCEL (`method` is None), use each label separately.
     """
     part = observed.subset(rows)
     if part.by_label and not part.patterns.one_label_each:
-        # The part may hold few of the many sets of labels: the others need not be evaluated.
+        # Only the sets of labels that occur in the part need to be evaluated.
         used, code = np.unique(part.code, return_inverse=True)
         part = replace(part, code=code, patterns=Patterns(*(a[used] for a in part.patterns)))
     jointly = method is not None and method.reads_rows
@@ -59,7 +62,7 @@ def check(
 ) -> None:
     """Check that the method can learn from y; otherwise its loss would be infinite or undefined.
 
-    If training has `begun`, the network has a T already, and y need not hold labels drawn from it.
+    If training has `begun`, T is known, so y need not hold labels that are drawn from it.
     """
     if not observed.by_label:
         _check_evidence(observed, method, criterion, begun)
@@ -81,7 +84,7 @@ def _check_allowed(observed: Observed, method: Method) -> None:
     if method.accepts_evidence and impossible.any():
         raise ValueError(
             "y must hold only labels that transition allows; those of row "
-            f"{int(np.argmax(impossible))} cannot occur together, whatever its class. Correct "
+            f"{int(np.argmax(impossible))} cannot occur together under any class. Correct "
             "it or transition, or use method='cpe-n'"
         )
     whole = np.asarray(observed.label_table.all(axis=1))[observed.code]
@@ -97,16 +100,17 @@ def _check_evidence(observed: Observed, method: Method, criterion: str, begun: b
     """Check that the method and the criterion support evidence of other kinds than labels."""
     if not method.accepts_evidence:
         raise ValueError(
-            "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' where y is evidence of other kinds "
-            "than complementary labels: only a likelihood has room for them"
+            "method must be 'cpe-f', 'fwd', 'cpe-n' or 'cpe-t' if y is evidence of other kinds "
+            "than complementary labels: the others do not minimise a likelihood"
         )
     if method.learns and not begun and not observed.patterns.counts[observed.code].any():
         raise ValueError(
             "y must hold complementary labels under one T for the methods 'cpe-n' and 'cpe-t', "
-            "which learn it; got evidence without any, or under several. Use method='cpe-f'"
+            "which learn T; got evidence without such labels, or under several T. Use "
+            "method='cpe-f'"
         )
     if criterion == "ure":
         raise ValueError(
-            "criterion must be 'scel' where y is evidence of other kinds than complementary "
+            "criterion must be 'scel' if y is evidence of other kinds than complementary "
             "labels; got 'ure', which inverts their T"
         )

@@ -1,4 +1,4 @@
-"""`ComplementaryNetClassifierCV`: the learning rate chosen by complementary labels alone."""
+"""`ComplementaryNetClassifierCV`: select the learning rate by complementary labels alone."""
 
 from __future__ import annotations
 
@@ -56,10 +56,7 @@ patience, device, random_state, verbose, callbacks :
 
     Notes
     -----
-    y holds complementary labels, so metrics of scikit-learn that compare predictions with y are
-    wrong: with ``GridSearchCV(scoring="accuracy")``, the better the model, the lower the score.
-    Leave `scoring` out, or pass `ybar.metrics.scel_scorer`. ybar warns if cross-validation scores
-    predicted classes in this way.
+    As in `ComplementaryNetClassifier`, scikit-learn's ``scoring="accuracy"`` is wrong here.
 
     Examples
     --------
@@ -125,8 +122,8 @@ patience, device, random_state, verbose, callbacks :
 
         Parameters
         ----------
-        X : array-like of shape (N, n_features), memory map, or torch Dataset
-        y : array-like of shape (N,), boolean array of shape (N, K), or Evidence
+        X : array-like of shape (N, n_features), memory map, torch Dataset, or stream
+        y : array-like of shape (N,), boolean array of shape (N, K), Evidence, or a column's name
             As in `ComplementaryNetClassifier.fit`.
         sample_weight : array-like of shape (N,), optional
 
@@ -177,9 +174,6 @@ patience, device, random_state, verbose, callbacks :
             return [0.0]
         rule = "transition_trusts must be a list of numbers of at least 0"
         trusts = checks.array_of_numbers(self.transition_trusts, rule)
-        valid = (
-            trusts.ndim == 1 and len(trusts) and np.isfinite(trusts).all() and (trusts >= 0).all()
-        )
-        if not valid:
+        if trusts.ndim != 1 or not len(trusts) or not (np.isfinite(trusts) & (trusts >= 0)).all():
             raise ValueError(f"{rule}; got {checks.shown(self.transition_trusts)}")
         return list(dict.fromkeys(trusts.astype(np.float64).tolist()))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import decode
 from ..utils import checks
 from ..utils.extras import require
 from . import methods
@@ -19,9 +20,9 @@ def check(classifier: Any) -> None:
         if value == 1:
             raise ValueError(f"{name} must be a number from 0 to below 1; got 1")
     checks.number(classifier.weight_decay, "weight_decay", "a number of at least 0", 0)
-    checks.whole_number(classifier.batch_size, "batch_size", 1)
-    for name in ("max_epochs", "patience"):
-        if getattr(classifier, name) is not None:
+    for name in ("batch_size", "n_threads", "max_epochs", "patience"):
+        optional = name in ("max_epochs", "patience")
+        if not optional or getattr(classifier, name) is not None:
             checks.whole_number(getattr(classifier, name), name, 1)
     for name, allowed in (("select", ("best", "last")), ("criterion", ("scel", "ure"))):
         if getattr(classifier, name) not in allowed:
@@ -29,6 +30,8 @@ def check(classifier: Any) -> None:
                 f"{name} must be {allowed[0]!r} or {allowed[1]!r}; got "
                 f"{checks.shown(getattr(classifier, name))}"
             )
+    if classifier.decoder is not None:
+        decode.check_method(classifier.decoder, name="decoder")
     if classifier.network is not None and not callable(classifier.network):
         raise ValueError(
             "network must be a callable that builds a torch.nn.Module with an output for each "

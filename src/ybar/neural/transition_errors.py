@@ -1,6 +1,6 @@
-"""How far held-out labels leave T undetermined, when it was estimated on them.
+"""The uncertainty of a T that was estimated on held-out labels.
 
-Every T is tried with the p that suits it best, among the vector scalings of the network's p:
+Every T is evaluated with the p that fits it best, among the vector scalings of the network's p:
 ``softmax(exp(s) g + b)`` with a temperature s and a bias per class b, whose prior is N(0, 0.25).
 Otherwise errors of p would pass for noise. Few labels leave b near 0; many determine it.
 """
@@ -19,10 +19,10 @@ from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
 
 _BIAS_PRECISION = 4.0
-# Errors of p that no vector scaling removes: so many times fewer labels. Chosen by how often the
-# interval held the true λ, on networks trained in the settings of studies/error_bars.py.
+# Vector scaling does not remove all errors of p. They reduce the effective number of labels by
+# this factor, which studies/error_bars.py chose by the coverage of the intervals of λ.
 _INFLATION = 1.4
-_LOG_SCALE_BOUND = 2.0
+LOG_SCALE_BOUND = 2.0  # temperatures from e⁻² to e²
 _SETTLED = 1e-3  # decrease of the loss after which Newton steps end; W has twice its error
 _MOST_STEPS = 50
 _MOST_DAMPING = 1e6
@@ -35,7 +35,7 @@ MOST_CLASSES = 20  # of a free T, whose covariance has K⁴ entries
 
 
 class HeldOutErrors(NamedTuple):
-    """What is unknown of a T that was estimated on held-out labels.
+    """The uncertainty of a T that was estimated on held-out labels.
 
     Attributes
     ----------
@@ -97,23 +97,13 @@ class Fit(NamedTuple):
 
 
 class VectorScaling:
-    """The likelihood of held-out labels at any T and any vector scaling of p.
-
-    Parameters
-    ----------
-    logits : ndarray of shape (n, K)
-    k : ndarray of shape (n,)
-        The pattern of each row.
-    weight : ndarray of shape (n,) or None
-    patterns : Patterns
-    """
+    """The likelihood of held-out labels, of pattern k each, at any T and vector scaling of p."""
 
     def __init__(
-        self, logits: FloatArray, k: IntArray, weight: AnyArray | None, patterns: Patterns
+        self, logits: FloatArray, k: IntArray, weight: FloatArray, patterns: Patterns
     ) -> None:
         self.logits = logits - logits.mean(axis=1, keepdims=True)
-        self.k, self.patterns = k, patterns
-        self.weight = np.ones(len(k)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.k, self.weight, self.patterns = k, weight, patterns
         self.precision = np.array([0.0] + [_BIAS_PRECISION] * logits.shape[1])
 
     def likelihoods(self, T: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -161,7 +151,7 @@ class VectorScaling:
             diagonal = np.diag(np.diag(curvature) + _SMALLEST)
             while damping < _MOST_DAMPING:
                 moved = parameters - np.linalg.solve(curvature + damping * diagonal, gradient)
-                moved[0] = np.clip(moved[0], -_LOG_SCALE_BOUND, _LOG_SCALE_BOUND)
+                moved[0] = np.clip(moved[0], -LOG_SCALE_BOUND, LOG_SCALE_BOUND)
                 tried = evaluate(moved)
                 if tried[0] <= loss:
                     break
@@ -246,7 +236,7 @@ class NoiseWalk:
         first_step = min(_FIRST_STEP / math.sqrt(max(information, 1.0)), _LARGEST_STEP)
         for end in (0.0, 1.0):
             level, step = self.center, first_step
-            while level != end and self.statistic(level) <= QUANTILE:
+            while level != end and self._inside(level):
                 level = min(level + step, 1.0) if end else max(level - step, 0.0)
                 step *= _GROWTH
                 self.visit(level)
@@ -294,24 +284,13 @@ class NoiseWalk:
 
 def errors_of_noise(levels: NoiseLevels, T: FloatArray) -> HeldOutErrors:
     """Return the errors of (1-λ)T + λ/K."""
-    K, identified = len(T), bool(levels.levels[-1] < 1)
-    kept = np.flatnonzero(levels.levels < 1)
-    matrices = np.array([with_uniform_noise(T, level) for level in levels.levels[kept]])
-    none = np.empty((0, K, K)), np.empty((0, levels.scores.shape[1]))
-    profile = TransitionProfile(
-        matrices.reshape(-1, K, K), levels.statistic[kept], none[0], identified
-    )
-    return HeldOutErrors(profile, levels.scores[kept], none[1])
+    matrices = [with_uniform_noise(T, level) for level in levels.levels[levels.levels < 1]]
+    none = np.empty((0, *T.shape)), np.empty((0, levels.scores.shape[1]))
+    return _errors(levels, np.array(matrices).reshape(-1, *T.shape), *none)
 
 
 def errors_of_matrix(
-    model: VectorScaling,
-    levels: NoiseLevels,
-    unit: float,
-    T: FloatArray,
-    estimated: FloatArray,
-    trust: float,
-    noise_level: float,
+    walk: NoiseWalk, levels: NoiseLevels, estimated: FloatArray, trust: float
 ) -> HeldOutErrors:
     """Return the errors of a T with the prior `trust` · ((1-λ)T + λ/K), at its best vector scaling.
 
@@ -320,6 +299,7 @@ def errors_of_matrix(
     H⁻¹ Σ g_i and an error of the prior, together of covariance H⁻¹. λ moves θ by the derivative
     H⁻¹ · trust · (1/K - T). To first order, dT[y] = T[y] ∘ (dW[y] - T[y]·dW[y]).
     """
+    model, T = walk.model, walk.T
     K, n = len(T), len(model.k)
     estimated = estimated / estimated.sum(axis=1, keepdims=True)  # exactly, where trust is large
     likelihoods, _ = model.likelihoods(estimated)
@@ -345,13 +325,18 @@ def errors_of_matrix(
 
     by_level = root[start:] @ (root[start:].T @ (trust * (1 / K - T)).ravel())
     (slope,) = change_of(by_level)
-    kept = np.flatnonzero(levels.levels < 1)
-    moved = estimated + (levels.levels[kept] - noise_level)[:, None, None] * slope
-    moved = np.maximum(moved, _SMALLEST)
+    changes = levels.levels[levels.levels < 1] - walk.center
+    moved = np.maximum(estimated + changes[:, None, None] * slope, _SMALLEST)
     moved /= moved.sum(axis=2, keepdims=True)
-    directions = change_of(root[start:].T) * math.sqrt(unit)
-    coefficients = (g * model.weight[:, None]) @ root / math.sqrt(unit)
-    profile = TransitionProfile(
-        moved, levels.statistic[kept], directions, bool(levels.levels[-1] < 1)
-    )
-    return HeldOutErrors(profile, levels.scores[kept], coefficients.T)
+    directions = change_of(root[start:].T) * math.sqrt(walk.unit)
+    coefficients = (g * model.weight[:, None]) @ root / math.sqrt(walk.unit)
+    return _errors(levels, moved, directions, coefficients.T)
+
+
+def _errors(
+    levels: NoiseLevels, matrices: FloatArray, directions: FloatArray, coefficients: FloatArray
+) -> HeldOutErrors:
+    """Return the errors of a T with those matrices at the levels below 1."""
+    below = levels.levels < 1
+    profile = TransitionProfile(matrices, levels.statistic[below], directions, bool(below[-1]))
+    return HeldOutErrors(profile, levels.scores[below], coefficients)

@@ -1,6 +1,6 @@
 """T and the noise in it, estimated from a network's p on held-out complementary labels.
 
-Plain numpy. `transition_layer` trains with the outcome.
+This module needs only numpy. `transition_layer` trains with the estimate.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..metrics.likelihood import log_softmax
 from ..transition.building import with_uniform_noise
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .transition_errors import (
+    LOG_SCALE_BOUND,
     MOST_CLASSES,
     HeldOutErrors,
     NoiseLevels,
@@ -25,31 +26,22 @@ from .transition_errors import (
     errors_of_noise,
 )
 
-_LOG_SCALE_BOUND = 2.0  # temperatures from e⁻² to e²
 _LARGE = 1e300
 _LEVEL_TOLERANCE, _SCALE_TOLERANCE = 1e-4, 5e-3
-_SMALLEST_LEVEL = 1e-3  # gives every entry of T a start above 0, from which it can be learned
+_SMALLEST_LEVEL = 1e-3  # every entry of T starts above 0, so that it can be learned
 
 
 class TransitionEstimate:
     """The T that explains held-out labels best, given the network's p.
 
-    Every estimate fits a temperature of p as well. Without it, a p that is less confident than it
-    could be would pass for little noise and an overconfident p for much noise, and a network that
-    trained on with such a T would become so.
+    Every estimate fits a temperature of p as well. Otherwise an underconfident p would look like
+    little noise, and an overconfident p like much noise; training with such a T would make p even
+    less or more confident.
 
-    Nothing is computed before it is needed.
+    All attributes are computed at their first use.
 
-    Parameters
-    ----------
-    logits : array-like of shape (n, K)
-        One row per label, or per pattern of labels.
-    k : ndarray of shape (n,)
-        The label of each row, or the index of its pattern.
-    weight : ndarray of shape (n,) or None
-    T : ndarray of shape (K, K)
-        The T that training was passed.
-    patterns : Patterns, optional
+    `logits` have one row per label, or per pattern of labels, and `k` holds the label or the index
+    of the pattern. `T` is the matrix that training was passed.
     """
 
     def __init__(
@@ -61,12 +53,14 @@ class TransitionEstimate:
         patterns: Patterns | None = None,
     ) -> None:
         self._logits = np.asarray(logits, dtype=np.float64)
-        self._k, self._weight = k, weight
-        self._T, self._patterns = T, patterns
+        self._k, self._T, self._single_labels = k, T, patterns is None
+        self._weight = np.ones(len(k)) if weight is None else np.asarray(weight, np.float64)
+        self._patterns = patterns or Patterns.of_counts(np.eye(len(T)))
 
     @functools.cached_property
     def _log_scale(self) -> float:
-        return _best_log_scale(lambda s: self._best_level(s)[0], also=0.0)
+        bounds = -LOG_SCALE_BOUND, LOG_SCALE_BOUND
+        return _minimiser(lambda s: self._best_level(s)[0], *bounds, _SCALE_TOLERANCE)
 
     @functools.cached_property
     def noise_level(self) -> float:
@@ -75,17 +69,16 @@ class TransitionEstimate:
 
     @property
     def noise_interval(self) -> tuple[float, float]:
-        """The 95% interval of λ: what a likelihood-ratio test does not reject at any p.
+        """The 95% interval of λ: the levels that a likelihood-ratio test does not reject.
 
-        Any p is any vector scaling of the network's: see `transition_errors`.
+        The test maximises over the vector scalings of the network's p: see `transition_errors`.
         """
         levels = self._levels.levels
         return float(levels[0]), float(levels[-1])
 
     @functools.cached_property
     def _walk(self) -> NoiseWalk:
-        patterns = self._patterns or Patterns.of_counts(np.eye(len(self._T)))
-        model = VectorScaling(self._logits, self._k, self._weight, patterns)
+        model = VectorScaling(self._logits, self._k, self._weight, self._patterns)
         return NoiseWalk(model, self._T, self.noise_level)
 
     @functools.cached_property
@@ -93,18 +86,15 @@ class TransitionEstimate:
         return self._walk.levels()
 
     def errors(self, matrix: FloatArray | None = None, trust: float = 0.0) -> HeldOutErrors | None:
-        """Return what is unknown of (1-λ)T + λ/K, or of the `matrix` of this `trust`.
+        """Return the errors of (1-λ)T + λ/K, or of the `matrix` of this `trust`.
 
-        None if such a matrix has more classes than its covariance can be computed for.
+        None if there are too many classes to compute the covariance.
         """
-        walk = self._walk
         if matrix is None:
             return errors_of_noise(self._levels, self._T)
         if len(matrix) > MOST_CLASSES:
             return None
-        return errors_of_matrix(
-            walk.model, self._levels, walk.unit, self._T, matrix, trust, self.noise_level
-        )
+        return errors_of_matrix(self._walk, self._levels, matrix, trust)
 
     def matrix(self, trust: float) -> FloatArray:
         """Return the T that maximises the likelihood of the labels and of a prior.
@@ -114,8 +104,7 @@ class TransitionEstimate:
         """
         K = len(self._T)
         prior = with_uniform_noise(self._T, max(self.noise_level, _SMALLEST_LEVEL))
-        log_rest, counts = self._patterns or Patterns.of_counts(np.eye(K))
-        weight = np.ones(len(self._k)) if self._weight is None else self._weight
+        (log_rest, counts), weight = self._patterns, self._weight
         total = max(float(weight.sum()), 1.0)
 
         def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -140,82 +129,55 @@ class TransitionEstimate:
             return value / total, np.concatenate([[at_scale], at_T.ravel()]) / total
 
         start = np.concatenate([[self._log_scale], np.log(prior).ravel()])
-        bounds = [(-_LOG_SCALE_BOUND, _LOG_SCALE_BOUND)] + [(None, None)] * K**2
+        bounds = [(-LOG_SCALE_BOUND, LOG_SCALE_BOUND)] + [(None, None)] * K**2
         best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         return np.asarray(np.exp(log_softmax(best.x[1:].reshape(K, K))))
 
     def cross_fitted(self, rows: IntArray, trust: float) -> list[FloatArray]:
-        """Return the T to evaluate labels of even rows with, estimated on odd rows, and vice versa.
+        """Return two T: one for labels of even rows, estimated on odd rows, and vice versa.
 
-        Labels overrate a T that was estimated on themselves, the more so the weaker the prior.
+        SCEL on the labels that T was estimated on is too low, most of all with a weak prior.
         `rows` holds the row of each label.
         """
+        patterns = None if self._single_labels else self._patterns
         matrices = []
         for half in (0, 1):
             others = np.flatnonzero(rows % 2 != half)
-            weight = None if self._weight is None else self._weight[others]
             estimate = TransitionEstimate(
-                self._logits[others], self._k[others], weight, self._T, self._patterns
+                self._logits[others], self._k[others], self._weight[others], self._T, patterns
             )
             matrices.append(estimate.matrix(trust))
         return matrices
 
     def _best_level(self, log_scale: float) -> tuple[float, float]:
-        """Return the lowest loss at a temperature, and its noise level."""
-        loss = self._loss_at(log_scale)
-        levels = (0.0, _minimiser(loss, 0.0, 1.0, _LEVEL_TOLERANCE, 0.0), 1.0)
-        return min((loss(level), level) for level in levels)
-
-    def _loss_at(self, log_scale: float) -> Callable[[float], float]:
-        """Return -log likelihood of all labels as a function of λ, at temperature exp(-scale)."""
+        """Return the lowest -log likelihood at temperature exp(-scale), and its noise level."""
         log_p = log_softmax(self._logits * np.exp(log_scale))
-        row_losses = (
-            self._losses_of_labels(log_p)
-            if self._patterns is None
-            else self._losses_of_patterns(log_p, self._patterns)
-        )
+        p, k, K = np.exp(log_p), self._k, len(self._T)
+        without_noise = np.einsum("ny,ny->n", p, self._T.T[k]) if self._single_labels else None
+
+        def log_evidence(noise: float) -> FloatArray:
+            if without_noise is not None:
+                return np.asarray(np.log((1 - noise) * without_noise + noise / K))
+            log_e = self._patterns.log_likelihoods(with_uniform_noise(self._T, noise))
+            top = np.maximum(log_e.max(axis=1), -_LARGE)  # many labels per row: far below 0
+            evidence = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
+            logs = np.log(evidence) + top[k]
+            small = evidence == 0  # underflow: stay in log space
+            logs[small] = np.logaddexp.reduce(log_p[small] + log_e[k[small]], axis=1)
+            return np.asarray(logs)
 
         def loss(noise: float) -> float:
             with np.errstate(divide="ignore"):
-                losses = row_losses(noise)
-            return float(losses.sum() if self._weight is None else losses @ self._weight)
+                return -float(log_evidence(noise) @ self._weight)
 
-        return loss
-
-    def _losses_of_labels(self, log_p: FloatArray) -> Callable[[float], FloatArray]:
-        n_classes = len(self._T)
-        without_noise = np.einsum("ny,ny->n", np.exp(log_p), self._T.T[self._k])
-
-        def losses(noise: float) -> FloatArray:
-            return np.asarray(-np.log((1 - noise) * without_noise + noise / n_classes))
-
-        return losses
-
-    def _losses_of_patterns(
-        self, log_p: FloatArray, patterns: Patterns
-    ) -> Callable[[float], FloatArray]:
-        p, k = np.exp(log_p), self._k
-
-        def losses(noise: float) -> FloatArray:
-            log_e = patterns.log_likelihoods(with_uniform_noise(self._T, noise))
-            top = np.maximum(log_e.max(axis=1), -_LARGE)  # many labels per row: far below 0
-            evidence = np.einsum("ny,ny->n", p, np.exp(log_e - top[:, None])[k])
-            losses = -np.log(evidence) - top[k]
-            small = evidence == 0  # underflow: stay in log space
-            losses[small] = -np.logaddexp.reduce(log_p[small] + log_e[k[small]], axis=1)
-            return np.asarray(losses)
-
-        return losses
-
-
-def _best_log_scale(loss: Callable[[float], float], also: float) -> float:
-    return _minimiser(loss, -_LOG_SCALE_BOUND, _LOG_SCALE_BOUND, _SCALE_TOLERANCE, also)
+        levels = (0.0, _minimiser(loss, 0.0, 1.0, _LEVEL_TOLERANCE), 1.0)
+        return min((loss(level), level) for level in levels)
 
 
 def _minimiser(
-    function: Callable[[float], float], low: float, high: float, tolerance: float, also: float
+    function: Callable[[float], float], low: float, high: float, tolerance: float
 ) -> float:
-    """Return where a function of a number is lowest, or `also` if it is lower there."""
+    """Return the minimiser of a function of a number, or 0 if the function is lower there."""
     options = {"xatol": tolerance}
     x = minimize_scalar(function, bounds=(low, high), method="bounded", options=options).x
-    return min((float(x), also), key=function)
+    return min((float(x), 0.0), key=function)

@@ -28,13 +28,13 @@ from .transition_estimate import TransitionEstimate
 if TYPE_CHECKING:
     from .objective import Run
 
-# Where an entry of T that is 0 starts: a softmax cannot be 0.
+# The start of an entry of T that is 0: a softmax is never 0.
 SMALLEST_ENTRY = 1e-4
-# Where the noise level starts. It rises slowly from far below, and falls fast from above.
+# The start of the noise level: it would rise slowly from far below, but falls fast from above.
 FIRST_NOISE = 0.3
 
 _SMALLEST_NOISE = 1e-4
-# As many as the mean of the weights looks back on.
+# The number of steps that the mean of the weights covers.
 _STEPS_BEFORE_ESTIMATES = 1000
 
 
@@ -56,17 +56,17 @@ def start_free(log_T: FloatArray) -> FloatArray:
     return np.maximum(log_T, np.log(SMALLEST_ENTRY))
 
 
-def log_free(W: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+def log_free(W: Tensor, log_T: Tensor) -> Tensor:
     """Return log T(W) = log row-softmax(W)."""
     return W.log_softmax(-1)
 
 
-def gradient_free(W: Tensor, log_T: Tensor, at_matrix: Tensor) -> Tensor:  # noqa: ARG001
+def gradient_free(W: Tensor, log_T: Tensor, at_matrix: Tensor) -> Tensor:
     """Return the gradient at W from the gradient at log T(W)."""
     return at_matrix - W.softmax(-1) * at_matrix.sum(-1, keepdim=True)
 
 
-def start_noise(log_T: FloatArray) -> FloatArray:  # noqa: ARG001
+def start_noise(log_T: FloatArray) -> FloatArray:
     """Return a with λ = sigmoid(a) = `FIRST_NOISE`."""
     return np.array([np.log(FIRST_NOISE) - np.log1p(-FIRST_NOISE)])
 
@@ -87,7 +87,7 @@ def gradient_noise(a: Tensor, log_T: Tensor, at_matrix: Tensor) -> Tensor:
 
 PARAMETRISATIONS = {
     "free": Parametrisation(start_free, log_free, gradient_free, 1.0),
-    # One number that every row informs: it should converge before the weights do.
+    # A single number, informed by every row: it should converge before the weights.
     "noise": Parametrisation(start_noise, log_noise, gradient_noise, 10.0),
 }
 
@@ -95,13 +95,8 @@ PARAMETRISATIONS = {
 class Learner:
     """The learned T of those runs of a stack that share a method.
 
-    Attributes
-    ----------
-    runs : list of int
-        Their positions in the stack.
-    parameters : Tensor of shape (runs, ...)
-    gradient : Tensor or None
-        The gradient at the parameters; None once no parameter is learned by gradients any more.
+    `runs` are their positions in the stack. `gradient` is that at the `parameters`; it is None once
+    gradients no longer learn any of them.
     """
 
     def __init__(
@@ -125,7 +120,7 @@ class Learner:
             self.prior = trust.reshape(-1, 1, 1), self.parameters.softmax(-1)
 
     def log_matrices(self, log_T: Tensor) -> Tensor:
-        """Return log T of each run as it is now."""
+        """Return the current log T of each run."""
         return self.how.log_matrix(self.parameters, log_T)
 
     def set_gradient(self, summed: Tensor, n_rows: int, n_labels: int) -> None:
@@ -151,18 +146,9 @@ class Learner:
 
 
 class TransitionLayer:
-    """The T of each run of a stack.
+    """The T of each run of a stack, with one `Learner` per method that learns T.
 
-    Attributes
-    ----------
-    log_T : Tensor of shape (K, K)
-        The logarithm of the T that training was passed.
-    exact_log_T : Tensor
-        The same in double precision.
-    learners : list of Learner
-        One per method that learns T.
-    parameters : list of Tensor or None
-        The learned parameters of each run, with ``.grad``; None if a run learns nothing of T.
+    `parameters` are those of each run, with ``.grad``; None if the run does not learn T.
     """
 
     def __init__(self, runs: Sequence[Run], log_T: FloatArray, device: torch.device) -> None:
@@ -181,11 +167,11 @@ class TransitionLayer:
                 self.parameters[run] = parameters
 
     def learner_of(self, runs: Sequence[int]) -> Learner | None:
-        """Return what the runs of a method learn T with, None if they do not."""
+        """Return the learner of T of the runs of a method; None if T is fixed."""
         return next((learner for learner in self.learners if learner.runs == list(runs)), None)
 
     def matrix(self, run: int) -> FloatArray:
-        """Return T as a run has it now."""
+        """Return the current T of a run."""
         log_T = self.log_T
         for learner in self.learners:
             if run in learner.runs:
@@ -193,7 +179,7 @@ class TransitionLayer:
         return np.asarray(np.exp(log_T.cpu().double().numpy()))
 
     def learned(self, run: int, estimate: TransitionEstimate | None) -> LearnedTransition | None:
-        """Return a copy of what a run has learned, with the estimate it was learned by."""
+        """Return a copy of the learned T of a run, with the estimate that it comes from."""
         parameters = self.parameters[run]
         if parameters is None:
             return None
@@ -205,20 +191,12 @@ class TransitionLayer:
 
 
 class LearnedTransition(NamedTuple):
-    """What a run has learned of T.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (K, K)
-    parameters : ndarray
-        In the parametrisation of the run's method.
-    estimate : TransitionEstimate or None
-        The estimate on held-out labels, None if gradients learned T.
-    """
+    """The learned T of a run."""
 
     matrix: FloatArray
     parameters: AnyArray
     estimate: TransitionEstimate | None
+    """The estimate on held-out labels; None if gradients learned T."""
 
     @property
     def noise_level(self) -> float:
@@ -238,39 +216,26 @@ class LearnedTransition(NamedTuple):
 
 @dataclass
 class Judgement:
-    """The T that the held-out labels of a run are evaluated with.
-
-    Attributes
-    ----------
-    estimate : TransitionEstimate or None
-        None for a run that does not estimate T on held-out labels.
-    provisional : bool
-        Whether T is still to be estimated, so that later epochs use another T.
-    halves : list of (ndarray, ndarray)
-        Positions of labels, and the T that was estimated on the other labels.
-    errors : HeldOutErrors or None
-        What is unknown of the T that was estimated, by held-out row.
-    """
+    """The T that the held-out labels of a run are evaluated with."""
 
     estimate: TransitionEstimate | None = None
+    """None for a run that does not estimate T on held-out labels."""
     provisional: bool = False
+    """Whether T is still to be estimated, so that later epochs use another T."""
+    parameters: FloatArray | None = None
+    """The new parameters of T, if it was estimated."""
     halves: Sequence[tuple[IntArray, FloatArray]] = ()
+    """Positions of labels, and the T that was estimated on the other labels."""
     errors: HeldOutErrors | None = None
+    """The uncertainty of the estimated T, by held-out row."""
 
 
 class HeldOutUpdates:
     """Estimates T on held-out labels after each epoch, for the runs that learn it so.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-    T : ndarray of shape (K, K)
-    estimation : Samples
-        The held-out labels that T is estimated on, those of a row together where possible.
-    validation_rows : ndarray
-        The row of each label of the validation loss.
-    n_steps : int
-        Steps of the whole training.
+    T is estimated on the labels `estimation`, those of a row together where possible.
+    `validation_rows` holds the row of each label of the validation loss, and `n_steps` is the
+    number of steps of the whole training.
     """
 
     def __init__(
@@ -297,25 +262,23 @@ class HeldOutUpdates:
             if run.method.learns == "free" and run.learns_held_out
         }
 
-    def judge(self, run: int, logits: AnyArray, step: int) -> tuple[Judgement, FloatArray | None]:
+    def judge(self, run: int, logits: AnyArray, step: int) -> Judgement:
         """Return the T to evaluate a run with after a step, and its new parameters if any."""
         how = self.runs[run]
         if not how.learns_held_out:
-            return Judgement(), None
+            return Judgement()
         _, k, weight, patterns = self.samples
         estimate = TransitionEstimate(logits[self.at], k, weight, self.T, patterns)
         if step < self.first_step:
-            return Judgement(estimate, provisional=True), None
+            return Judgement(estimate, provisional=True)
         if how.method.learns == "noise":
             level = min(max(estimate.noise_level, _SMALLEST_NOISE), 1 - _SMALLEST_NOISE)
-            errors = self._errors(estimate.errors(), len(logits))
-            parameters = np.array([math.log(level) - math.log1p(-level)])
-            return Judgement(estimate, errors=errors), parameters
-        matrices = estimate.cross_fitted(self.at, how.trust)
-        halves = [(np.flatnonzero(self.positions % 2 == i), T) for i, T in enumerate(matrices)]
-        matrix = estimate.matrix(how.trust)
-        errors = self._errors(estimate.errors(matrix, how.trust), len(logits))
-        return Judgement(estimate, halves=halves, errors=errors), np.log(matrix)
-
-    def _errors(self, errors: HeldOutErrors | None, n_rows: int) -> HeldOutErrors | None:
-        return None if errors is None else errors.by_row(self.at, n_rows)
+            parameters, halves = np.array([math.log(level) - math.log1p(-level)]), []
+            errors = estimate.errors()
+        else:
+            matrices = estimate.cross_fitted(self.at, how.trust)
+            halves = [(np.flatnonzero(self.positions % 2 == i), T) for i, T in enumerate(matrices)]
+            matrix = estimate.matrix(how.trust)
+            parameters, errors = np.log(matrix), estimate.errors(matrix, how.trust)
+        by_row = None if errors is None else errors.by_row(self.at, len(logits))
+        return Judgement(estimate, False, parameters, halves, by_row)

@@ -1,4 +1,4 @@
-"""The zip inside a model file: its members, unpacked within bounds, and the arrays they hold."""
+"""The zip inside a model file: its members, unpacked within limits, and their arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from ..utils.typing import AnyArray
 
-MOST_UNPACKED = 64 * 2**20  # deflated members (of old files) may unpack to this, or to
-MOST_EXPANSION = 16  # this many times the file's size, if that is more
+MOST_UNPACKED = 64 * 2**20  # limit of deflated members (of old files): this, or
+MOST_EXPANSION = 16  # this many times the size of the file, if that is more
 _ENCRYPTED = 1
 _ARRAY_KINDS = "biufcSUV"
 _SPARSE_FORMATS = ("csr", "csc", "bsr", "coo", "dia")
@@ -73,7 +73,7 @@ def read_array(content: bytes) -> AnyArray:
         raise ValueError(f"an array has the type {dtype}")
     count = math.prod(shape)
     declared = stream.tell() + count * dtype.itemsize
-    # An array of no bytes can still have an axis of any length, over which code would loop.
+    # An array without bytes can still have a very long axis, over which code would loop.
     if declared != len(content) or math.prod(max(n, 1) for n in shape) > max(len(content), 2**16):
         raise ValueError(f"an array declares {declared} bytes and has {len(content)}")
     if count and not dtype.itemsize:
@@ -83,7 +83,7 @@ def read_array(content: bytes) -> AnyArray:
 
 
 def read_sparse_shape(content: bytes) -> tuple[int, ...]:
-    """Return the shape of a sparse ``.npz`` member, after checking that its indices stay inside."""
+    """Return the shape of a sparse ``.npz`` member, after checking that its indices are inside."""
     members = unpack(content)
     arrays = {name.removesuffix(".npy"): read_array(part) for name, part in members.items()}
     kind = np.asarray(arrays["format"]).item()

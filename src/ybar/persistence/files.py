@@ -1,4 +1,4 @@
-"""`save` and `load`: the first line of a model file, and the order in which a file is checked."""
+"""`save` and `load`: the first line of a model file, and the order of the checks."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     with _one_line(source):
         check_calls(tree, trusted)
         check_numbers(tree)
-        # Only the names that occur, because skops copies the list for every object.
+        # Only the names that occur in the file, because skops copies the list for every object.
         model = io.loads(payload, trusted=untrusted_by_skops)
     if not isinstance(model, BaseEstimator):
         raise ValueError(
@@ -157,7 +157,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
 
 @contextlib.contextmanager
 def _one_line(source: Path) -> Iterator[None]:
-    """Turn any failure of a reader into one line that names the file."""
+    """Turn any error of a reader into one line that names the file."""
     try:
         yield
     except Exception as err:

@@ -1,4 +1,4 @@
-"""Check the text of a LightGBM model, whose reader trusts every number in it."""
+"""Check the text of a LightGBM model, because LightGBM reads it without checks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _check_tree(fields: Mapping[str, str], features: int) -> None:
     splits = leaves - 1
     lengths = {**dict.fromkeys(_PER_SPLIT, splits), **dict.fromkeys(_PER_LEAF, leaves)}
     for name, length in lengths.items():
-        # A tree of a single leaf may leave out what it has none of.
+        # A tree of a single leaf may omit fields.
         needed = name == "leaf_value" or (name == "threshold" and splits)
         words = fields.get(name, "").split()
         if len(words) != length and (needed or words) and not (leaves == 1 and not needed):

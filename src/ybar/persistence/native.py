@@ -26,7 +26,7 @@ _TREE_PREDICTOR = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredic
 
 
 def check_numbers(tree: Node) -> None:
-    """Raise `ValueError` if a model holds numbers that compiled code could not bear."""
+    """Raise `ValueError` if a model holds numbers that would crash compiled code."""
     for node in tree.walk():
         if node.loader in _BY_LOADER:
             _BY_LOADER[node.loader](node)
@@ -355,7 +355,7 @@ def _check_generator(node: Node) -> None:
 
 
 def _check_object(node: Node) -> None:
-    """Check the numbers of threads and classes of any object, since each takes memory."""
+    """Check the numbers of threads and classes of any object, because they allocate memory."""
     state = node.attributes()
     if "n_jobs" in state and state["n_jobs"].value is not None:
         _whole(state["n_jobs"], "n_jobs", -_MOST_THREADS, _MOST_THREADS)

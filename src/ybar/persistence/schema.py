@@ -1,9 +1,9 @@
 """The tree of a model file: read from its JSON, with its depth, references and members checked.
 
 skops creates one object per node, and a node with the ``__id__`` of an earlier one stands for that
-object. It writes such a node out in full, so the JSON is as long as the tree that it describes. A
-forged file can refer to one id from many places, which makes a small file an endless tree, or put
-another value where an id was checked. Here nodes with one id must have equal contents.
+object. skops writes such a node in full, so the JSON is as long as the tree that it describes. A
+forged file could refer to one id from many places, so that a small file becomes an endless tree, or
+replace the value of an id after its check. Therefore nodes with the same id must be equal.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from .container import read_array, read_sparse_shape
 
 MOST_DEPTH = 100  # nodes; a search over pipelines of ensembles has about 20
-_PROTOCOL = 2  # of skops since 0.10; nodes of older protocols have other contents
+_PROTOCOL = 2  # the protocol of skops since 0.10; older nodes have other contents
 _SCHEMA = "schema.json"
 
-# Where the nodes below a node are: paths into its JSON. "*" stands for each item of a list or for
-# each value of a dictionary.
+# The paths of the nodes below a node in its JSON. "*" is each item of a list or each value of a
+# dictionary.
 _CHILDREN: Mapping[str, tuple[str, ...]] = {
     "DictNode": ("content/*", "key_types"),
     "DefaultDictNode": ("content/main", "content/default_factory"),
@@ -53,7 +53,7 @@ _WITH_MEMBER = ("SparseMatrixNode", "BytesNode", "BytearrayNode")
 
 @dataclass(slots=True)
 class Node:
-    """An object of the file: the loader of skops, the name of the type, and what is below."""
+    """An object of the file: the loader of skops, the name of the type, and the nodes below."""
 
     loader: str
     name: str
@@ -127,7 +127,7 @@ class _Reader:
         return node
 
     def member(self, state: Mapping[str, Any]) -> bytes:
-        """Return the bytes of the member that a node names, which is of no other object."""
+        """Return the bytes of the member that a node names; no other object may name it."""
         name, identity = _text(state, "file"), _identity(state)
         if identity is None or self.readers.setdefault(name, identity) != identity:
             raise ValueError(f"two objects read the member {name}")

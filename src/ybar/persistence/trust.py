@@ -1,8 +1,8 @@
 """Which types a model file may create, and which of them it may call.
 
-skops refuses names that are not trusted, but uses a trusted name wherever the file puts it: as the
-type of a dictionary's keys, for example, it calls it. Here each kind of node may only name types of
-its own kind, so no function is called while a file loads.
+skops rejects names that are not trusted, but accepts a trusted name at any place of the file. For
+example, it calls the name at the place of the type of a dictionary's keys. Here each kind of node
+may only name types of that kind, so no function is called while a file loads.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 
 from .schema import Node
 
-FUNCTIONS = ("ybar.neural.networks.cnn.small_cnn",)
+FUNCTIONS = ("ybar.neural.networks.cnn.small_cnn", "ybar.neural.networks.resnet.resnet18")
 
 # Types in our classifiers and in scikit-learn's usual base estimators that skops does not trust by
-# itself: containers of numbers and settings, none of which runs code from the file.
+# default: containers of numbers and settings, which run no code from the file.
 TYPES = (
     "builtins.range",
     "numpy.dtype",
@@ -56,8 +56,8 @@ TYPES = (
 )
 TRUSTED = (*TYPES, *FUNCTIONS)
 
-# Parts of scikit-learn whose learned arrays are checked (`native`), or only used by numpy and
-# scipy, which check indices themselves. skops trusts all estimators; the others must be named.
+# Parts of scikit-learn whose learned arrays are either checked (`native`), or used only by numpy
+# and scipy, which check indices. skops trusts all estimators; here, others must be named.
 _CHECKED = (
     "sklearn._loss.",
     "sklearn.calibration.",
@@ -107,10 +107,10 @@ _FACTORIES = frozenset(
 ) | {"collections.OrderedDict"}
 _OPERATORS = frozenset(f"operator.{name}" for name in ("attrgetter", "itemgetter", "methodcaller"))
 _STATES = ("DictNode", "TupleNode")
-# "_loss" is what the compiled module is called in scikit-learn before 1.9.
+# "_loss" is the name of the compiled module in scikit-learn before 1.9.
 _LOSSES = ("sklearn._loss._loss.", "_loss.", "sklearn.linear_model._sgd_fast.")
 
-# What a node that names one of a few things may name.
+# The names that certain nodes may hold.
 _NAMES: Mapping[str, Callable[[str], bool]] = {
     "NdArrayNode": _ARRAYS.__contains__,
     "RandomStateNode": "numpy.random.mtrand.RandomState".__eq__,
@@ -202,7 +202,7 @@ def _check_factory(factory: Node | None) -> None:
 
 
 def _check_range(node: Node) -> None:
-    """Check a range, whose length is not bounded by the file's size."""
+    """Check the length of a range, which the size of the file does not limit."""
     limits = node.children["content"].items() if node.name == "builtins.range" else {}
     values = [child.value for child in limits.values()]
     if len(values) != 3 or any(type(value) is not int for value in values) or not values[2]:

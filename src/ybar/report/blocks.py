@@ -79,4 +79,5 @@ class Code:
     text: str
 
 
+#: What a section of a page can hold.
 Block: TypeAlias = Text | KeyFigures | Definitions | Grid | Picture | Code

@@ -1,4 +1,4 @@
-"""Matplotlib figures for files and pages, which belong to no window."""
+"""Matplotlib figures for files and pages, without a window."""
 
 from __future__ import annotations
 
@@ -29,18 +29,7 @@ def matrix_figure(plot: Callable[[Any], Any], n_classes: int) -> Any:
 
 
 def picture(figure: Any, alt: str, title: str = "", caption: str = "") -> Picture:
-    """Return a matplotlib figure as a picture: SVG, with the same bytes for the same figure.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-    alt, title, caption : str
-        As of `Picture`.
-
-    Returns
-    -------
-    Picture
-    """
+    """Return a matplotlib figure as a picture: SVG, with the same bytes for the same figure."""
     matplotlib = require("matplotlib", "report", "report.picture")
     buffer = io.BytesIO()
     # Outlines of letters look the same everywhere. Without the salt, ids are random.

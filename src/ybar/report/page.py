@@ -1,7 +1,6 @@
 """A page as HTML.
 
-The texts of a page may come from anyone. All of them are escaped, and invisible characters are
-written out.
+The texts of a page may come from untrusted files. All are escaped, and so are invisible characters.
 """
 
 from __future__ import annotations
@@ -44,14 +43,6 @@ class Page:
 def render(page: Page) -> str:
     """Return a page as HTML.
 
-    Parameters
-    ----------
-    page : Page
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from ybar.report import Page, Section, Text, render
@@ -73,20 +64,13 @@ def render(page: Page) -> str:
 
 
 def write(page: Page, path: str | os.PathLike[str]) -> None:
-    """Write a page to a file, completely or not at all.
-
-    Parameters
-    ----------
-    page : Page
-    path : path-like
-        The HTML file to write; an existing file is replaced.
-    """
+    """Write a page to an HTML file, completely or not at all; an existing file is replaced."""
     target = target_file(path)
     write_whole(target, render(page).encode())
 
 
 def _plain(value: Any) -> Any:
-    """Write out invisible characters and those that reverse text, such as ESC or U+202E.
+    """Escape invisible characters and those that reverse text, such as ESC or U+202E.
 
     Jinja calls this for every value in the page, so that none can be forgotten.
     """

@@ -71,8 +71,8 @@ def summary(
 
     The accuracy is None if T is refuted or singular, if its error is not known, if no value or
     every value between 0 and 1 lies within two standard errors of the estimate, or if some of the
-    classes are `absent` among the labels: a model predicts them for almost every row, and no label
-    can contradict it.
+    classes are `absent` among the labels: a model predicts them for almost every row, because no
+    label rules them out.
     """
     margin = _N_STD_ERRORS * std_error
     low, high = 1 - error - margin, 1 - error + margin
@@ -88,15 +88,15 @@ def summary(
         names = ", ".join(absent[:_MOST_NAMED])
         more = f" and {len(absent) - _MOST_NAMED} more" if len(absent) > _MOST_NAMED else ""
         reasons.append(
-            f"no complementary label is {names}{more}, although T expects such labels, so that a "
-            "model predicts these classes for almost every row and no label contradicts it; if "
-            "nobody was asked about them, pass a matrix that says so with --transition, otherwise "
-            "collect more labels"
+            f"no complementary label is {names}{more}, although T expects such labels; a model "
+            "predicts these classes for almost every row, because no label rules them out. If "
+            "your annotators could not name them, pass a matrix that says so with --transition; "
+            "otherwise collect more labels"
         )
     elif math.isfinite(error) and not math.isfinite(std_error) and not result.refuted:
         reasons.append(
-            "its error is not known: too few labels are held out, or the interval of the noise "
-            "level that was learned reaches 1"
+            "its standard error is unknown: too few labels are held out, or the interval of the "
+            "learned noise level reaches 1"
         )
     elif low <= 0 and high >= 1 and not result.refuted:
         reasons.append("its interval would reach from 0% to 100%: there are too few labels")
@@ -169,12 +169,12 @@ def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
         ]
     if not scores.get("informative", True):
         return [
-            "No accuracy is quoted: without evidence of learning, an estimate would mostly show "
-            "the chance by which this model was selected."
+            "No accuracy is estimated: no model has shown that it learned anything, and the "
+            "estimate for the best of several such models would be too high by chance."
         ]
     return [
         "The accuracy cannot be estimated without true labels: the transition matrix is singular, "
-        "so that the labels cannot distinguish some classes."
+        "so the labels do not distinguish some classes."
     ]
 
 

@@ -94,10 +94,10 @@ def given(y: ComplementaryLabels) -> BoolArray:
 
 
 def summary(predicted: IntArray, y: ComplementaryLabels) -> dict[str, Any]:
-    """Return between which shares the accuracy lies, in the form of `accuracy.summary`.
+    """Return bounds of the accuracy, in the form of `accuracy.summary`.
 
     A prediction is right if it is the class that was confirmed, and wrong if it is a class that was
-    ruled out. All others may be either, so no assumption about the questions is made.
+    ruled out. All others may be right or wrong, so no assumption about the questions is made.
     """
     rows = np.flatnonzero(y.mask.any(axis=1))
     wrong = y.mask[rows, predicted[rows]]
@@ -124,8 +124,8 @@ def explain(scores: dict[str, Any]) -> list[str]:
     return [
         f"The accuracy on {result['rows']} held-out rows is between {100 * low:.1f}% and "
         f"{100 * high:.1f}%, if the answers are right: {result['right']} predictions were "
-        f"confirmed, {result['wrong']} were ruled out, and the answers do not decide "
-        f"{unknown}. For a single number, use ybar evaluate --true COLUMN on a few true labels."
+        f"confirmed, {result['wrong']} were ruled out, and {unknown} were neither. "
+        f"For a single number, use ybar evaluate --true COLUMN on a few true labels."
     ]
 
 

@@ -65,7 +65,7 @@ class CandidateResult:
     ----------
     scel : float
         The SCEL of p T after one temperature for all rows, which is fitted to the held-out labels.
-        Without it, the comparison would prefer models whose p is too confident or not enough: see
+        Without it, the comparison would depend on how over- or underconfident p is: see
         the study in ``results/selection.md``.
     losses : ndarray
         The loss of each held-out label, which compares candidates label by label.
@@ -206,9 +206,9 @@ def evaluate_all(
     Parameters
     ----------
     end : float
-        The moment of `time.monotonic` at which the comparison and the fit to all rows must be
-        over. Networks stop at the end of their share of the time, and keep their best epoch so
-        far. Other candidates that do not end by then fail.
+        The time of `time.monotonic` by which the comparison and the fit to all rows must end.
+        Networks stop at the end of their share of the time, and keep their best epoch so far.
+        Other candidates that have not finished by then fail.
     """
     fitted = False
     for i, method in enumerate(methods):

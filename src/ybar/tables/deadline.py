@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-# A candidate is fitted to four fifths of the rows. If it is selected, a fit to all rows follows,
-# which takes longer by this factor, and by what a busy machine adds.
+# A candidate is fitted to four fifths of the rows. If it is selected, it is fitted again to all
+# rows. The second fit takes longer by this factor, which includes a margin for a busy machine.
 REFIT = 1.4
 
 _MOST_OF_THE_TIME = 0.8
@@ -21,24 +21,24 @@ _AFTER_AN_IMPORT = 0.05  # seconds until the next attempt
 class TimeIsUpError(BaseException):
     """The time of a fit is over.
 
-    It is no `Exception`, so that no estimator takes it for an error of its own.
+    It is not an `Exception`: otherwise an estimator could catch it.
     """
 
 
 def share(end: float, n_left: int, *, nothing_fitted: bool) -> float:
     """Return when the next of `n_left` candidates should end, so that a fit to all rows has time.
 
-    Candidates share the time equally; what one leaves over, the next ones have. As long as no
-    candidate is fitted, the next one may use all time but that of its own fit to all rows.
+    Candidates share the time equally, and time that one does not use goes to the next ones. Until
+    one candidate is fitted, the next one may use all time except that of its own fit to all rows.
     """
     now = time.monotonic()
     return now + max(0.0, end - now) / ((1 if nothing_fitted else n_left) + REFIT)
 
 
 def latest(end: float) -> float:
-    """Return when a candidate must end while none is fitted.
+    """Return when a candidate must end if no other has been fitted.
 
-    It may use the time of the fit to all rows, too: a model of four fifths of the rows is better
+    It may also use the time of the fit to all rows: a model of four fifths of the rows is better
     than none.
     """
     now = time.monotonic()
@@ -47,10 +47,10 @@ def latest(end: float) -> float:
 
 @contextlib.contextmanager
 def ends_at(moment: float) -> Iterator[None]:
-    """Raise `TimeIsUpError` inside the block at a moment of `time.monotonic`.
+    """Raise `TimeIsUpError` inside the block at a time of `time.monotonic`.
 
-    The error arrives between two steps of Python: a long step of a compiled library, or the import
-    of a module, ends first.
+    The error arrives between two instructions of Python. A long call of a compiled library, or the
+    import of a module, ends first.
     Where there are no timers (on Windows, and outside of the main thread) nothing is raised.
     """
     if moment == math.inf or not _has_timers():
@@ -59,7 +59,7 @@ def ends_at(moment: float) -> Iterator[None]:
     started = time.monotonic()
 
     def raise_error(_: int, frame: FrameType | None) -> None:
-        if _imports(frame):  # a module that is imported by half stays unusable
+        if _imports(frame):  # a module that was imported halfway cannot be used
             signal.setitimer(signal.ITIMER_REAL, _AFTER_AN_IMPORT)
             return
         raise TimeIsUpError
@@ -72,7 +72,7 @@ def ends_at(moment: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-        if remaining:  # the timer of someone else goes on
+        if remaining:  # restore the timer that ran before
             left = max(1e-6, remaining - (time.monotonic() - started))
             signal.setitimer(signal.ITIMER_REAL, left, interval)
 

@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix
 
 from .. import calibration
 from ..metrics.losses import mean_and_error
-from ..utils.typing import BoolArray, FloatArray
+from ..utils.typing import BoolArray
 from . import accuracy, files, scoring
 from .files import DataError
 from .labels import as_names, check_columns, listed, read_labels
@@ -62,23 +62,17 @@ def evaluate(
     label: Sequence[str] = (),
     separator: str = "|",
 ) -> dict[str, Any]:
-    """Return the scores of a model on rows, as of `read`, in values that JSON has."""
-    mask = _read_mask(model, frame, label, separator) if label else None
+    """Return the scores of a model on the rows of `read`, as JSON values."""
+    classes = [str(name) for name in model.classes_]
     seen = model.recognised(frame)
     scores: dict[str, Any] = {"rows": len(frame), "rows_of_the_training_data": int(seen.sum())}
     if true is not None:
         scores |= _by_true_labels(model, frame, true)
-    if mask is not None:
+    if label:
+        remedy = "The model has no other classes"
+        mask = read_labels(frame, label, classes, separator, remedy=remedy).mask
         scores |= _by_complementary_labels(model, frame, seen, mask)
     return scores
-
-
-def _read_mask(
-    model: TableClassifier, frame: Any, columns: Sequence[str], separator: str
-) -> BoolArray:
-    classes = [str(name) for name in model.classes_]
-    remedy = "The model has no other classes"
-    return read_labels(frame, columns, classes, separator, remedy=remedy).mask
 
 
 def _by_true_labels(model: TableClassifier, frame: Any, column: str) -> dict[str, Any]:
@@ -113,7 +107,7 @@ def _by_complementary_labels(
 ) -> dict[str, Any]:
     """Return the scores on rows that the model was not fitted to.
 
-    The model knows the labels of the others, so that they say nothing about its accuracy.
+    The model knows the labels of the other rows, so they say nothing about its accuracy.
     """
     classes = [str(name) for name in model.classes_]
     rows = np.flatnonzero(mask.any(axis=1) & ~seen)
@@ -121,33 +115,24 @@ def _by_complementary_labels(
         return {"complementary_labels": 0} | dict.fromkeys(_SCORES)
     labelled, mask = frame.iloc[rows], mask[rows]
     p, T = model.predict_proba(labelled), model.label_transition_
-    p = calibration.temper(p, model.account_.get("temperature", 1.0))
+    p = calibration.temper(p, model.account_["temperature"])
     losses = scoring.label_losses(p @ T, mask)
     scel, scel_std_error = scoring.mean_and_std_error(losses, mask)
     predicted = scoring.predicted_indices(model, labelled)
     free_q = model.predict_complementary_proba(labelled) if model.estimates_q else None
     profile = model.transition_profile_
     check = accuracy.check(mask, T, None if profile is not None else predicted, classes, free_q)
-    absent = accuracy.absent_classes(mask | _named_in_training(model.account_), T)
+    named_in_training = np.asarray(model.account_["labels_per_class"]) > 0
+    absent = accuracy.absent_classes(mask | named_in_training, T)
+    guess = np.broadcast_to(scoring.constant_guess(mask, T), mask.shape)
     return {
         "complementary_labels": int(mask.sum()),
         "scel": scel,
         "scel_std_error": scel_std_error,
-        "scel_of_the_best_constant_guess": _constant_scel(mask, T),
+        "scel_of_the_best_constant_guess": float(scoring.label_losses(guess, mask).mean()),
     } | accuracy.summary(
         *scoring.error_rate(predicted, T, mask, profile), check, [classes[k] for k in absent]
     )
-
-
-def _constant_scel(mask: BoolArray, T: FloatArray) -> float:
-    guess = scoring.constant_guess(mask, T)
-    return float(scoring.label_losses(np.broadcast_to(guess, mask.shape), mask).mean())
-
-
-def _named_in_training(account: dict[str, Any]) -> BoolArray:
-    """Return which classes some complementary label of the training data names."""
-    counts = account.get("labels_per_class", [1] * len(account["classes"]))
-    return np.asarray(counts) > 0
 
 
 def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:

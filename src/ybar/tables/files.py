@@ -41,15 +41,21 @@ class DataError(InputError):
     """A user's table that cannot be used; the message says why, and what to do."""
 
 
-def read(
+def read(source: str, **options: Any) -> Any:
+    """Return all rows of a source as one data frame; the options are those of `chunks`."""
+    return next(chunks(source, rows=None, **options))
+
+
+def chunks(
     source: str,
     *,
     delimiter: str | None = None,
     image_size: int = IMAGE_SIZE,
     as_text: Iterable[str] | None = (),
+    rows: int | None = ROWS_AT_ONCE,
     max_bytes: int | None = None,
-) -> Any:
-    """Return the rows of a source as a data frame.
+) -> Iterator[Any]:
+    """Yield the rows of a source as data frames, several if its format allows it.
 
     Parameters
     ----------
@@ -66,33 +72,10 @@ def read(
     as_text : iterable of str, optional
         Columns of a delimited file that are kept as they are written, so that 007 does not become
         7. None means all columns.
+    rows : int or None
+        Rows of a data frame; None means all.
     max_bytes : int, optional
-        The bytes of memory that a file may take when it is unpacked; see `memory.byte_limit`.
-    """
-    return next(
-        chunks(
-            source,
-            delimiter=delimiter,
-            image_size=image_size,
-            as_text=as_text,
-            rows=None,
-            max_bytes=max_bytes,
-        )
-    )
-
-
-def chunks(
-    source: str,
-    *,
-    delimiter: str | None = None,
-    image_size: int = IMAGE_SIZE,
-    as_text: Iterable[str] | None = (),
-    rows: int | None = ROWS_AT_ONCE,
-    max_bytes: int | None = None,
-) -> Iterator[Any]:
-    """Yield the rows of a source in parts, if its format allows it; see `read`.
-
-    `max_bytes` holds for each part.
+        The bytes of memory that each part may take when it is unpacked; see `memory.byte_limit`.
     """
     path = Path(source)
     with input_errors():

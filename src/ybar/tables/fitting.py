@@ -12,8 +12,7 @@ import numpy as np
 
 from .. import metrics, transition
 from ..utils.distances import pairwise
-from ..utils.errors import FailureError, UnexplainedFailureError
-from ..utils.typing import IntArray
+from ..utils.errors import FailureError, InputError, UnexplainedFailureError
 from . import accuracy, answers, candidates, scoring, verdict
 from .candidates import CandidateResult
 from .labels import ComplementaryLabels
@@ -22,8 +21,8 @@ from .training import TrainingTable
 
 COMPARISON = ("model", "SCEL", "error rate (URE)", "seconds")
 UNINFORMATIVE = (
-    "The held-out labels give no evidence that any model has learned something: none predicts them "
-    "better than a constant guess, beyond chance. The predictions may be no better than guesses."
+    "The held-out labels do not show that any model has learned something: no model predicts them "
+    "significantly better than a constant guess. The predictions may be no better than chance."
 )
 
 _MOST_CLASSES = 20
@@ -70,7 +69,7 @@ class Selection:
         estimated = self.accuracies[best.method]
         if (
             not self.informative
-        ):  # the estimate is mostly the chance by which the model was selected
+        ):  # the estimate of the best of several models that learned nothing is too high
             estimated = estimated | dict.fromkeys(accuracy.ESTIMATES)
         return estimated | {
             "rows": len(table.frame),
@@ -98,7 +97,9 @@ class Selection:
             "scel_of_the_best_constant_guess": self.constant_scel,
             "informative": self.informative,
             "informative_p_value": self.p_value,
-            "predicted_shares": _shares(np.asarray(best.predicted), len(table.y_comp.classes)),
+            "predicted_shares": (
+                np.bincount(np.asarray(best.predicted), minlength=len(table.T)) / self.n_held_out
+            ).tolist(),
             "shares_implied_by_the_labels": scoring.class_shares(table.y_comp, table.T),
         }
 
@@ -115,11 +116,6 @@ def _summary(result: CandidateResult, accuracies: dict[str, dict[str, Any]]) -> 
         "seconds": round(result.seconds, 2),
         "failed": result.failed,
     }
-
-
-def _shares(indices: IntArray, n_classes: int) -> list[float]:
-    shares: list[float] = (np.bincount(indices, minlength=n_classes) / len(indices)).tolist()
-    return shares
 
 
 def comparison(summary: dict[str, Any]) -> list[list[str]]:
@@ -167,19 +163,24 @@ def fit(
     Parameters
     ----------
     end : float
-        The moment of `time.monotonic` at which no model is fitted any more. If there is no time to
+        The time of `time.monotonic` after which no model is fitted. If there is no time to
         fit the selected model to all rows, the model that was scored is kept.
     on_result : callable
         Called with the result of each candidate.
     """
     training, held_out = candidates.split(table.y_comp.mask, seed)
+    if len(training) < (n_classes := len(table.y_comp.classes)):
+        raise InputError(
+            f"the table must have at least {n_classes:,} rows beside the held-out ones, as many as "
+            f"classes; got {len(training):,}. Add rows, or check that the labels are no ids"
+        )
     build = functools.partial(candidates.build, table=table, decoder=decoder, seed=seed)
     results: list[CandidateResult] = []
     model = None
     for result in candidates.evaluate_all(methods, table, build, training, held_out, end):
         if result.scel < min((other.scel for other in results), default=math.inf):
             model = result.model
-        result.model = None  # only the best is kept: models of large tables fill the memory
+        result.model = None  # keep only the best: models of large tables fill the memory
         results.append(result)
         on_result(result)
     fitted = sorted((r for r in results if r.failed is None), key=lambda result: result.scel)
@@ -287,15 +288,15 @@ def explain(selection: Selection) -> list[str]:
 
 
 def explain_rows(summary: dict[str, Any]) -> str:
-    """Return which rows the scored models and the saved model were fitted to."""
+    """Return a text about the rows that the scored models and the saved model were fitted to."""
     n_rows, n_training = summary["rows"], summary["rows_of_the_compared_models"]
-    scored = f"The scores are those of models fitted to {n_training} of the {n_rows} rows, on the "
-    scored += f"other {n_rows - n_training}."
-    if summary.get("rows_of_the_saved_model", n_rows) == n_rows:
+    scored = f"Each model was fitted to {n_training} of the {n_rows} rows and scored on the other "
+    scored += f"{n_rows - n_training}."
+    if summary["rows_of_the_saved_model"] == n_rows:
         return f"{scored} The saved model is fitted to all {n_rows} rows."
     return (
-        f"{scored} The saved model is one of them, because --time-limit left no time to fit it to "
-        f"all {n_rows} rows."
+        f"{scored} The saved model is the one that was scored, because --time-limit left no time "
+        f"to fit it to all {n_rows} rows."
     )
 
 

@@ -81,8 +81,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def transition_profile_(self) -> TransitionProfile | None:
         """What is unknown of `label_transition_`; None unless it was estimated."""
-        profile: TransitionProfile | None = getattr(self.pipeline_[-1], "transition_profile_", None)
-        return profile
+        return getattr(self.pipeline_[-1], "transition_profile_", None)
 
     @property
     def estimates_q(self) -> bool:
@@ -105,23 +104,20 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return fitted or requested or files.IMAGE_SIZE
 
-    def _features(self, frame: Any) -> Any:
+    @property
+    def _columns(self) -> Columns:
         check_is_fitted(self)
-        named = {name: self.columns_[name] for name in Columns._fields if name != "left_out"}
-        return as_features(frame, Columns(**named, left_out={}))
+        return Columns(**self.columns_ | {"left_out": {}})  # type: ignore[arg-type]
+
+    def _features(self, frame: Any) -> Any:
+        return as_features(frame, self._columns)
 
     def recognised(self, frame: Any) -> BoolArray:
         """Return whether each row equals a row that the model was fitted to, as far as is known.
 
         A new row is recognised by mistake with a probability below n / 2³², for n training rows.
         """
-        known = getattr(self, "row_hashes_", None)  # a model of an older ybar has none
-        if known is None:
-            return np.zeros(len(frame), dtype=bool)
-        columns = Columns(
-            **{name: self.columns_[name] for name in Columns._fields[:-1]}, left_out={}
-        )
-        return np.isin(_row_hashes(self._features(frame), columns), known)
+        return np.isin(_row_hashes(self._features(frame), self._columns), self.row_hashes_)
 
     def predict(self, frame: Any) -> AnyArray:
         """Return ordinary classes."""
@@ -163,4 +159,19 @@ def load(path: str) -> TableClassifier:
             f"MODEL must be a file that ybar fit wrote; {path} holds a {type(model).__name__}. "
             "Load it in Python with ybar.load"
         )
+    _complete(model)
     return model
+
+
+def _complete(model: TableClassifier) -> None:
+    """Add what a model of an older ybar lacks."""
+    if not hasattr(model, "row_hashes_"):
+        model.row_hashes_ = np.empty(0, np.uint32)
+    account, K = model.account_, len(model.classes_)
+    model.account_ = {
+        "temperature": 1.0,
+        "rows_of_the_saved_model": account["rows"],
+        "labels_per_class": [1] * K,
+        "predicted_shares": [None] * K,
+        "shares_implied_by_the_labels": None,
+    } | account

@@ -84,28 +84,24 @@ def _comparison(summary: dict[str, Any]) -> Section:
 
 
 def _classes(summary: dict[str, Any]) -> Section:
-    unknown = [None] * len(summary["classes"])  # in a model of an older ybar
-    numbers = [
-        summary.get(name) or unknown
-        for name in ("labels_per_class", "predicted_shares", "shares_implied_by_the_labels")
-    ]
+    names = summary["classes"]
+    implied = summary["shares_implied_by_the_labels"] or [None] * len(names)  # answers imply none
+    columns = zip(
+        names, summary["labels_per_class"], summary["predicted_shares"], implied, strict=True
+    )
     rows = [
-        [name, "–" if n is None else str(n), _percentage(predicted), _percentage(implied)]
-        for name, n, predicted, implied in zip(summary["classes"], *numbers, strict=True)
+        [name, str(n), *("–" if share is None else f"{100 * share:.1f}%" for share in shares)]
+        for name, n, *shares in columns
     ]
     heads = ("class", "complementary labels", "predicted", "implied by the labels")
     note = (
         "Predicted: the share of the held-out rows for which the model predicts the class. Implied "
         "by the labels: the shares of the classes that explain the number of complementary labels "
-        "best, if T is right. A class that is far more or less often predicted than implied is one "
-        "that the model confuses with others."
+        "best, if T is right. If the two shares of a class differ widely, the model confuses the "
+        "class with others."
     )
-    columns = [Column(name, words=i == 0) for i, name in enumerate(heads)]
-    return Section("Classes", [Grid(columns, rows, notes=[note])])
-
-
-def _percentage(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}%"
+    grid = Grid([Column(name, words=i == 0) for i, name in enumerate(heads)], rows, notes=[note])
+    return Section("Classes", [grid])
 
 
 def _transition(model: TableClassifier) -> Section:
@@ -135,7 +131,9 @@ def _scores(scores: dict[str, Any], summary: dict[str, Any]) -> Section:
     blocks: list[Block] = []
     if "accuracy" in scores:
         label = f"accuracy on {scores['rows_with_a_true_label']} rows with a true label"
-        figures.append((f"{100 * scores['accuracy']:.1f}%", label))
+        error = f"{100 * scores['accuracy_std_error']:.1f}"
+        value = f"{100 * scores['accuracy']:.1f} ± {error}%"
+        figures.append((value, f"{label}, ± one standard error"))
     if scores.get("expected_accuracy") is not None:
         value, interval = accuracy.percentages(scores)
         n_labels = scores["complementary_labels"]

@@ -22,7 +22,7 @@ from ..utils.text import spreadsheet
 from .files import COMPRESSED, DataError, suffix_of
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": ","}
-_JSON_LINES = (".jsonl", ".ndjson", ".json")
+JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -63,7 +63,9 @@ def _text_writer(text: io.TextIOBase, delimiter: str, escape: bool) -> WriteTabl
 
     def write(frame: Any) -> None:
         nonlocal header
-        frame = _without_formulas(frame) if escape else frame
+        if escape:
+            texts = {name: frame[name].map(_without_formula) for name in _texts(frame)}
+            frame = frame.assign(**texts).rename(columns=_without_formula)
         # The csv module leaves a lone carriage return unquoted, which then ends the row.
         returns = any(frame[name].astype(str).str.contains("\r").any() for name in _texts(frame))
         quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
@@ -75,12 +77,6 @@ def _text_writer(text: io.TextIOBase, delimiter: str, escape: bool) -> WriteTabl
 
 def _texts(frame: Any) -> list[str]:
     return [name for name in frame.columns if frame[name].dtype.kind not in "biufmM"]
-
-
-def _without_formulas(frame: Any) -> Any:
-    """Return a table whose texts no spreadsheet interprets as formulas."""
-    columns = {name: frame[name].map(_without_formula) for name in _texts(frame)}
-    return frame.assign(**columns).rename(columns=_without_formula)
 
 
 def _without_formula(cell: Any) -> Any:
@@ -102,11 +98,6 @@ def _parquet_output(target: str) -> Iterator[WriteTable]:
     yield lambda frame: parts.append(pyarrow.Table.from_pandas(frame, preserve_index=False))
     with writing(target), whole_file(path) as file:
         parquet.write_table(pyarrow.concat_tables(parts, promote_options="permissive"), file)
-
-
-def json_output(target: str) -> contextlib.AbstractContextManager[io.TextIOBase]:
-    """Open the file of ``--output`` for a JSON object per line."""
-    return text_output(target, _JSON_LINES, " with --json")
 
 
 @contextlib.contextmanager

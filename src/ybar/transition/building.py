@@ -1,4 +1,4 @@
-"""Build transition matrices: biased ones, noisy ones, and those that menus of classes make."""
+"""Build transition matrices: biased ones, noisy ones, and those of menus of classes."""
 
 from __future__ import annotations
 
@@ -35,10 +35,6 @@ def biased(
         Masses of the parts, none negative, summing to 1.
     random_state : int, Generator, RandomState or None
         Each row has its own order.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------
@@ -115,10 +111,6 @@ def from_menus(menus: ArrayLike) -> FloatArray:
     menus : array-like of shape (K, K)
         ``menus[a, b]`` is how often the menu (a, b) is shown: counts, shares or any weights. The
         diagonal is 0.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------

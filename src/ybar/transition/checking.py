@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from ..utils import checks
 from ..utils.typing import AnyArray, FloatArray
 
-_HALF_UNIT = 0.0005  # of three decimals: each of the K entries of a row can miss by this much
-_LARGEST_MISS = 0.1  # for many classes, K half units say nothing
-_SAID = 1e-6  # rows that miss 1 by more are normalised with a warning; float32 stays below
+_HALF_UNIT = 0.0005  # the largest rounding error of an entry with three decimals
+_LARGEST_MISS = 0.1  # an upper limit, because K half units are large if there are many classes
+_SAID = 1e-6  # larger deviations from 1 cause a warning; those of float32 are smaller
 _ROUNDING = 1e-12
 
 
@@ -33,17 +33,17 @@ def check(
     n_classes : int, optional
         The K that T must have.
     name : str
-        What the caller's argument is called, for the error.
+        The name of the caller's argument, for errors.
     classes : ndarray of shape (K,), optional
-        The classes in the order of the rows. A data frame that names others, or these in another
-        order, is refused.
+        The classes in the order of the rows. A data frame that names other classes, or these in
+        another order, raises `ValueError`.
 
     Returns
     -------
     ndarray of shape (K, K)
-        If a row misses 1 by more than rounding, rows are divided by their sum, with a warning from
-        1e-6 on. Entries that were rounded to three decimals or more are accepted: a row may miss 1
-        by K times 0.0005, and by 0.1 at most.
+        Rows whose sums differ from 1 are divided by their sum, with a warning if the difference is
+        above 1e-6. Entries may be rounded to three decimals: the sum of a row may differ from 1 by
+        K times 0.0005, but not by more than 0.1.
 
     Examples
     --------
@@ -79,8 +79,8 @@ def check(
 def check_for_labels(T: ArrayLike, labels: Any, *, name: str = "T") -> FloatArray:
     """Return T as an array whose order is that of labels or probabilities.
 
-    `labels` are evidence, a data frame that names its columns, or anything without names: class
-    indices, and columns in their order. A data frame T must name the same classes in this order.
+    `labels` are evidence, a data frame with named columns, or class indices or columns without
+    names. If T is a data frame, it must name the same classes in the same order.
     """
     array = check(T, name=name)
     known = getattr(labels, "classes", None)

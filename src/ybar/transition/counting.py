@@ -16,7 +16,7 @@ from .checking import check_shape
 
 __all__ = ["annotators", "credible_intervals", "estimate", "from_counts"]
 
-ANNOTATORS = ("clcifar10", "clcifar20")
+ANNOTATORS = ("clcifar10", "clcifar20", "aclcifar10")
 _LEAST_SMOOTHING = 1e-6  # below this the quantiles of a Beta distribution are NaN
 
 
@@ -37,10 +37,6 @@ def from_counts(
     diagonal : bool, optional
         Whether wrong labels are possible, so that the cells of the diagonal are smoothed too. By
         default only if the diagonal has a count: if all of it is 0, labels are never wrong.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
 
     Examples
     --------
@@ -96,10 +92,6 @@ def estimate(
         a few rows may be wrong in others. By default 1/K: the prior of a row is worth one label,
         and classes without any row cause a warning.
 
-    Returns
-    -------
-    ndarray of shape (K, K)
-
     Examples
     --------
     >>> from ybar import transition
@@ -131,13 +123,13 @@ def credible_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return an interval for each entry of T, from rows with both labels.
 
-    By default these are Clopper and Pearson's intervals: whatever T is, each holds its entry with
+    By default these are Clopper and Pearson's intervals: for every T, each contains its entry with
     a probability of at least `level`. With `smoothing` they are credible intervals: the posterior
     of an entry is Beta(a[k], Σa - a[k]), where a is the row of counts plus `smoothing`. Those are
-    narrower; they hold with probability `level` on average over T drawn from that prior.
+    narrower; they contain the entry with probability `level` on average over T from that prior.
 
-    Each interval has equal tails and holds for one entry at a time. It begins at 0 if the entry has
-    no count, and ends at 1 if the entry has all counts of its row.
+    Each interval has equal tails and is for one entry alone. It begins at 0 if the entry has no
+    count, and ends at 1 if the entry has all counts of its row.
 
     Parameters
     ----------
@@ -182,23 +174,21 @@ def credible_intervals(
 
 
 def annotators(name: str) -> FloatArray:
-    """Return the T of human annotators who were asked for complementary labels.
+    """Return the T of annotators, people or a model, who were asked for complementary labels.
 
-    The counts are from CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated Datasets for
-    Complementary-Label Learning", arXiv 2305.08295 (MIT licence). Annotators make mistakes: the
-    diagonals are 0.04 and 0.03 on average. The counts and the names of the classes are in
-    ``ybar/transition/annotators/*.csv``.
+    The counts of people are from CLImage: Wang, Mai, Ye, Lin & Lin, "CLImage: Human-Annotated
+    Datasets for Complementary-Label Learning", arXiv 2305.08295 (MIT licence). Annotators make
+    mistakes: the diagonals are 0.04 and 0.03 on average, and 0.002 for the model. The counts and
+    the names of the classes are in ``ybar/transition/annotators/*.csv``.
 
     Parameters
     ----------
-    name : {"clcifar10", "clcifar20"}
+    name : {"clcifar10", "clcifar20", "aclcifar10"}
         - "clcifar10": the classes of CIFAR-10 in their usual order; 5,000 labels per class, one
           of the three labels of each image (the source does not say which);
-        - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images.
-
-    Returns
-    -------
-    ndarray of shape (K, K)
+        - "clcifar20": the 20 superclasses of CIFAR-100; all three labels of its 50,000 images;
+        - "aclcifar10": the classes of CIFAR-10; the first three of the nine labels that the
+          vision-language model LLaVA chose for each image.
 
     Examples
     --------
@@ -208,7 +198,7 @@ def annotators(name: str) -> FloatArray:
            0.153])
     """
     if not isinstance(name, str) or name not in ANNOTATORS:
-        allowed = " or ".join(map(repr, ANNOTATORS))
+        allowed = ", ".join(map(repr, ANNOTATORS[:-1])) + f" or {ANNOTATORS[-1]!r}"
         raise ValueError(f"name must be {allowed}; got {checks.shown(name)}")
     lines = _annotator_file(name)[2:]
     return from_counts([[int(cell) for cell in line.split(",")] for line in lines])
@@ -235,7 +225,7 @@ def _count(y_true: ArrayLike, y_comp: ArrayLike, classes: ArrayLike | None) -> F
         y_comp, "y_comp must hold one complementary label per row, or be a boolean array (N, K)"
     )
     if classes is None and (comp.ndim == 1 or comp.shape[1:] == (1,)):
-        # The classes of both together; each is encoded alone first, so that errors name it.
+        # The classes of both; each is encoded separately first, so that errors name the argument.
         others = encode(y_comp, name="y_comp")[1]
         classes = union_of_classes(np.unique(column), others, "y_true and y_comp")
     comp, names = encode(y_comp, classes, name="y_comp")

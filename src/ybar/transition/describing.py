@@ -1,6 +1,8 @@
-"""Describe a transition matrix: distances between rows, condition, and how many labels it costs."""
+"""Describe a transition matrix: distances of rows, condition, and the number of labels it needs."""
 
 from __future__ import annotations
+
+import bisect
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +20,7 @@ def gamma(T: ArrayLike, distance: Distance = "l1") -> float:
     """Return the paper's γ: the smallest distance between two rows of T.
 
     Decoders distinguish classes by the rows of T: the larger γ, the more a label is worth. At γ = 0
-    two classes have the same row, and no number of labels distinguishes them.
+    two classes have equal rows, and no number of labels distinguishes them.
 
     Parameters
     ----------
@@ -95,20 +97,17 @@ def labels_needed(T: FloatArray, error: float) -> int | None:
     def bound(m: int) -> float:
         return float((overlap**m).sum(axis=1).max())
 
-    low, high = 0, 1
+    high = 1
     while bound(high) > error:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if bound(middle) > error else (low, middle)
-    return high
+        high *= 2
+    return bisect.bisect_left(range(high + 1), True, lo=1, key=lambda m: bound(m) <= error)
 
 
 def describe(T: ArrayLike) -> str:
-    """Return a short description of T: its kind, γ, its condition, and how many labels it costs.
+    """Return a short description of T: its kind, γ, its condition, and the number of labels needed.
 
-    "Labels to identify a class" are complementary labels of examples that look alike: so many
-    labels, drawn from one row of T, identify the row with the stated probability. The number is
+    "Labels to identify a class" is the number of labels, drawn from one row of T, that identify the
+    row with the stated probability. It applies to examples that look alike. The number is
     Bhattacharyya's upper bound: under uniform T nearly all of these labels are needed, under a
     strong T about half. A model that generalises between examples needs fewer labels per example; a
     model of overlapping classes needs more.

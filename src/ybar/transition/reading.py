@@ -1,7 +1,7 @@
 """Read a transition matrix from a word, an array, a data frame or a CSV file, and write it as CSV.
 
-Classifiers accept "uniform" or an array, which `check` validates. Whatever else a user may write
-for T, in a command, in a plan or in a file, is read by `read_matrix` and nowhere else.
+Classifiers accept "uniform" or an array, which `check` validates. `read_matrix` reads all other
+forms of T that a user may write in a command, a plan or a file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_LISTED = 20
 
 
 class MatrixError(InputError):
-    """The source holds no transition matrix of these classes; the message says what is wrong."""
+    """The source holds no transition matrix of these classes; the message names the problem."""
 
 
 class Matrix(NamedTuple):
@@ -54,7 +54,7 @@ def read_matrix(
     ----------
     source : str, path, open file, Matrix, data frame or array-like of shape (K, K)
         - "uniform", "weak" or "strong", which need `classes`;
-        - "clcifar10" or "clcifar20", the matrices of `ybar.transition.annotators`;
+        - "clcifar10", "clcifar20" or "aclcifar10", the matrices of `ybar.transition.annotators`;
         - a CSV file, as its path or open: K rows of K numbers, with or without names around them;
         - rows of numbers, or a data frame whose index and columns are the classes.
 
@@ -65,16 +65,11 @@ def read_matrix(
     random_state : int, Generator, RandomState or None
         For "weak" and "strong".
     name : str, optional
-        What the source is called in errors; by default its path, or "T".
+        The name of the source in errors; by default its path, or "T".
     words : sequence of {"uniform", "weak", "strong"}
         Words that are allowed here.
     also : str
-        What the caller accepts besides, for the error.
-
-    Returns
-    -------
-    Matrix
-        T, and the names of its classes, or None if the source has no names.
+        Other values that the caller accepts, for errors.
 
     Raises
     ------
@@ -207,7 +202,7 @@ def _split_names(
 ) -> tuple[list[str] | None, list[str] | None, list[list[str]]]:
     """Return the names across and down, None if there are none, and the rows of the matrix.
 
-    Names may be numbers: they differ from entries in that a matrix is square.
+    Names may be numbers: the matrix without them must be square.
     """
     width = len(rows[0]) if rows else 0
     both = len(rows) == width > 1 and not _is_number(rows[0][0])

@@ -1,1 +1,1 @@
-"""Helpers of no one area: checks, files, text, random generators, types."""
+"""Helpers for all packages: checks, files, text, random generators, types."""

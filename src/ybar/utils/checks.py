@@ -1,4 +1,4 @@
-"""Checks of arguments that several modules share; every error is one line that shows the value."""
+"""Checks of arguments, shared by several modules; every error is one line with the value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def frame_names(values: Any, axis: str) -> list[Any] | None:
 def check_names(
     values: Any, classes: AnyArray, name: str, axes: Sequence[str] = ("index", "columns")
 ) -> None:
-    """Raise `ValueError` if a data frame names other things than the classes, in their order."""
+    """Raise `ValueError` unless a data frame names the classes, in their order."""
     for axis in axes:
         names, expected = frame_names(values, axis), classes.tolist()
         index: Any = getattr(values, axis, None)
@@ -138,7 +138,7 @@ def label_array(values: Any, rule: str, meaning: str = "is ruled out") -> AnyArr
             f"{rule}; got Evidence. If it holds nothing but labels, pass evidence.labels()"
         )
     try:
-        # numpy would turn a list of numbers and strings into strings, NaN into 'nan'.
+        # numpy would turn numbers in a list with strings into strings, and NaN into 'nan'.
         strings = isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values)
         array = np.asarray(values, dtype=object if strings else None)
         if strings and all(isinstance(v, str) for v in values):
@@ -175,7 +175,7 @@ def label_column(array: AnyArray, name: str, *, several: bool = False) -> AnyArr
         )
     one_kind(column, f"{name} must hold class names of one kind")
     if column.dtype == object and all(type(value) is int for value in column.tolist()):
-        column = np.array(column.tolist())  # pandas makes them objects if a value was missing once
+        column = np.array(column.tolist())  # pandas keeps objects if a value was missing before
     if column.dtype.kind == "f" and (column % 1 != 0).any():
         row = int(np.argmax(column % 1 != 0))
         raise ValueError(

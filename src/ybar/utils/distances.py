@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -20,8 +18,7 @@ def pairwise(
 ) -> FloatArray:
     """Return the distance of every row of `a` to every row of `b`.
 
-    A callable takes two vectors. If it also works over leading axes (sums with ``axis=-1``), it is
-    called once per row of `b`, otherwise once per pair.
+    A callable takes two vectors.
     """
     if not callable(distance):
         try:
@@ -32,7 +29,7 @@ def pairwise(
                 f"needs no variances, or a callable of two vectors; got {shown(distance)}"
             ) from None
 
-    def single(u: FloatArray, v: FloatArray) -> float:
+    def of_two_vectors(u: FloatArray, v: FloatArray) -> float:
         value = distance(u, v)
         try:
             result = float(value)
@@ -42,32 +39,4 @@ def pairwise(
             raise ValueError(f"{name} must return a number for two vectors; got {shown(value)}")
         return result
 
-    if not _broadcasts(distance, a, b[0], single):
-        return np.asarray(cdist(a, b, single))
-    between = np.stack([np.asarray(distance(a, row), dtype=np.float64) for row in b], axis=1)
-    if np.isnan(between).any():
-        raise ValueError(f"{name} must return a number for two vectors; got nan")
-    return between
-
-
-def _broadcasts(
-    distance: Callable[[Any, Any], Any],
-    a: FloatArray,
-    row: FloatArray,
-    single: Callable[[FloatArray, FloatArray], float],
-) -> bool:
-    """Return whether `distance` works on several rows at once, by a trial on two or three rows.
-
-    The trial never has as many rows as columns, or a sum over the wrong axis would go unnoticed.
-    """
-    probe = a[: 2 if a.shape[1] != 2 else 3]
-    if len(probe) in (0, a.shape[1]):
-        return False
-    try:
-        together = np.asarray(distance(probe, row), dtype=np.float64)
-    except (TypeError, ValueError, IndexError):
-        return False
-    if together.shape != (len(probe),):
-        return False
-    one_by_one = [single(vector, row) for vector in probe]
-    return bool(np.allclose(together, one_by_one, rtol=1e-9, atol=1e-12))
+    return np.asarray(cdist(a, b, of_two_vectors))

@@ -31,7 +31,7 @@ def check_classes(classes: ArrayLike) -> AnyArray:
             "classes must name each class once; got "
             f"{checks.shown(unique[count > 1][0])} more than once"
         )
-    return names.copy()  # it becomes classes_; the user may change the array that came in
+    return names.copy()  # a copy: it becomes classes_, and the user may change the argument
 
 
 def encode(

@@ -24,8 +24,8 @@ class UnexplainedFailureError(FailureError):
 def input_errors() -> Iterator[None]:
     """Raise errors about a user's value or path as `InputError`.
 
-    Wrap single calls that read or check user input, never our own computations: a `ValueError`
-    from those is a bug, and the command line reports it as one.
+    Wrap single calls that read or check user input, never computations of ybar: their `ValueError`
+    is a bug, and the command line reports it as one.
 
     Examples
     --------

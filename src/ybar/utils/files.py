@@ -74,7 +74,7 @@ def check_writable(folder: Path) -> None:
 
 
 def write_whole(target: Path, *parts: bytes) -> None:
-    """Write a file whole, or leave what was there."""
+    """Write a file completely, or leave the old file unchanged."""
     with whole_file(target) as file:
         for part in parts:
             file.write(part)
@@ -111,7 +111,7 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
 def _temporary(target: Path) -> tuple[int, str]:
     """Create a locked temporary file beside the target, after deleting those of killed processes.
 
-    The system releases a lock when its process ends. Several processes may write one target.
+    The system releases a lock when its process ends. Several processes may write to one target.
     """
     prefix = f".{target.name}."
     for name in os.listdir(target.parent):
@@ -156,7 +156,7 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def reading(source: object, as_error: type[ValueError] = ValueError) -> Iterator[None]:
-    """Turn any failure to read a file into one line that names it, since parsers raise every kind.
+    """Turn any error while reading a file into one line that names the file.
 
     Parameters
     ----------

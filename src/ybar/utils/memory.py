@@ -10,8 +10,8 @@ from .checks import shown
 
 VARIABLE = "YBAR_MAX_BYTES"
 
-_SHARE = 8  # models make copies of the data, so that one eighth of the memory is the data's
-_UNKNOWN = 8 * 2**30  # of systems that do not say how much memory they have
+_SHARE = 8  # models copy the data several times, so the data may fill an eighth of the memory
+_UNKNOWN = 8 * 2**30  # for systems that do not report their memory
 _CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 

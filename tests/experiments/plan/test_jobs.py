@@ -128,18 +128,26 @@ def test_rows_have_the_labels_decoders_and_criteria_of_the_paper():
         assert (method.label, method.decoder, method.criterion) == row
 
 
-def recorded(name):
-    """The configurations of the committed runs of a plan, by their names."""
-    with (ROOT / "results" / name / "runs.csv").open(newline="") as file:
+CHOICES = ROOT / "studies" / "choices"
+COMMITTED = {
+    "paper/runs.csv": "paper",
+    "leaderboard/runs.csv": "leaderboard",
+    "choices/runs.csv": CHOICES / "choices.toml",
+    "choices/transition_layer.csv": CHOICES / "transition_layer.toml",
+}
+
+
+def recorded(export):
+    """The configurations of the committed runs of an export, by their names."""
+    with (ROOT / "results" / export).open(newline="") as file:
         return {row["hash"]: json.loads(row["config"]) for row in csv.DictReader(file)}
 
 
-@pytest.mark.parametrize("name", ["paper", "leaderboard", "choices"])
-def test_committed_runs_have_the_configurations_and_names_of_their_plans(name, monkeypatch):
-    choices = ROOT / "studies" / "choices"
-    monkeypatch.syspath_prepend(str(choices))
-    a_plan = plan_file.read(choices / "choices.toml" if name == "choices" else name)
-    committed = recorded(name)
+@pytest.mark.parametrize("export", COMMITTED)
+def test_committed_runs_have_the_configurations_and_names_of_their_plans(export, monkeypatch):
+    monkeypatch.syspath_prepend(str(CHOICES))
+    a_plan = plan_file.read(COMMITTED[export])
+    committed = recorded(export)
     known = {c["dataset"]: c["data_sha256"] for c in committed.values()}
     facts = {
         d: IMAGES._replace(sha256=known[d.name]) for part in a_plan.parts for d in part.datasets
@@ -152,16 +160,47 @@ def test_committed_runs_have_the_configurations_and_names_of_their_plans(name, m
     assert committed.items() <= planned.items()
 
 
-def test_the_paper_s_way_to_train_t_has_names_of_its_own():
-    """And the plan of the study differs from the paper's in nothing else."""
-    study = plan_file.read(ROOT / "studies" / "choices" / "transition_layer.toml")
+def test_how_t_is_trained_is_part_of_the_names_of_methods_that_train_it():
     paper = plan_file.read("paper")
-    ours = {
-        name for job in plan_jobs.jobs(paper, facts_of(paper)) for name in plan_jobs.hashes(job)
-    }
-    jobs = plan_jobs.jobs(study, facts_of(study))
-    names = {name for job in jobs for name in plan_jobs.hashes(job)}
-    assert len(names) == 18 * 5
-    assert not names & ours
-    as_ours = [replace(j, base=replace(j.base, transition_optimiser="own")) for j in jobs]
-    assert {name for job in as_ours for name in plan_jobs.hashes(job)} < ours
+    (linear,) = (part for part in paper.parts if part.base.name == "linear")
+    names = {}
+    for way in ("own", "weights"):
+        part = replace(
+            linear,
+            base=replace(linear.base, transition_optimiser=way),
+            methods=(*linear.methods, METHODS["cpe-n"]),
+        )
+        jobs = plan_jobs.jobs(replace(paper, parts=(part,)), facts_of(paper))
+        names[way] = {
+            (t.method, job.setting, job.dataset, job.trial, t.learning_rate): name
+            for job in jobs
+            for t, name in zip(job.trainings, plan_jobs.hashes(job), strict=True)
+        }
+    assert names["own"].keys() == names["weights"].keys()
+    renamed = {run[0] for run, name in names["own"].items() if names["weights"][run] != name}
+    assert renamed == {"cpe-t", "cpe-n"}
+
+
+def test_the_study_of_the_transition_layer_is_the_paper_s_plan_in_all_but_that():
+    study, paper = plan_file.read(CHOICES / "transition_layer.toml"), plan_file.read("paper")
+
+    def as_the_paper(job):
+        return replace(job, base=replace(job.base, transition_optimiser="weights"))
+
+    def names(jobs):
+        return {name for job in jobs for name in plan_jobs.hashes(job)}
+
+    jobs, ours = plan_jobs.jobs(study, facts_of(study)), plan_jobs.jobs(paper, facts_of(paper))
+    assert len(names(jobs)) == 2 * 18 * 5 * 5
+    assert not names(jobs) & names(ours)
+    assert names(map(as_the_paper, jobs)) < names(ours)
+
+
+def test_jobs_of_many_runs_come_first_in_each_trial():
+    paper = plan_file.read("paper")
+    sizes = {}
+    for job in plan_jobs.jobs(paper, facts_of(paper)):
+        if job.base.name == "linear":
+            sizes.setdefault(job.trial, []).append(len(job.trainings))
+    assert [*sizes] == list(range(5))
+    assert all(each == sorted(each, reverse=True) and len(set(each)) > 1 for each in sizes.values())

@@ -37,7 +37,8 @@ def test_the_paper_plan_is_the_protocol_of_the_paper():
         )
         assert part.trials == 5
     for name, sizes in (("linear", ()), ("mlp", (500,))):
-        assert parts[name].base == Network(name, sizes, 300, 256, 1e-4)
+        expected = Network(name, sizes, 300, 256, 1e-4, transition_optimiser="weights")
+        assert parts[name].base == expected
         assert parts[name].learning_rates == (1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
         assert [m.label for m in parts[name].methods] == [
             *("URE-GA", "SCL", "DM", "Fwd", "CPE-I", "CPE-F", "CPE-T")

@@ -14,35 +14,24 @@ from typing import Any, NamedTuple
 class Code(NamedTuple):
     """What identifies the code of a function in the names of runs.
 
-    Attributes
-    ----------
-    version : int or None
-        The attribute ``version`` of the function, if it has one. Its author raises it when the
-        function computes something else.
-    sha256 : str or None
-        The hash of the file that defines the function, if it has no version.
+    This is the attribute ``version`` of the function, which its author raises when the function
+    computes something else, or the hash of the file that defines it.
     """
 
     version: int | None = None
     sha256: str | None = None
 
 
+NO_CODE = Code()
 # The hash of each module's file when it was imported.
 _IMPORTED: dict[str, str] = {}
 
 
-def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]:  # noqa: B008
+def find_function(reference: str, expected: Code = NO_CODE) -> Callable[..., Any]:
     """Return the function that ``module:function`` names, as its file is now.
 
-    A module whose file has changed since its import is imported again.
-
-    Parameters
-    ----------
-    reference : str
-        ``module:function``.
-    expected : Code, optional
-        The code that the run was planned with. Another worker may have different code, which raises
-        ImportError.
+    A module whose file has changed since its import is imported again. Code other than `expected`,
+    with which the run was planned, raises ImportError: another worker may have it.
     """
     module_name, _, name = reference.partition(":")
     module = importlib.import_module(module_name)
@@ -50,7 +39,7 @@ def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]
     if _IMPORTED.setdefault(module_name, sha256) != sha256:
         module, _IMPORTED[module_name] = importlib.reload(module), sha256
     function = getattr(module, name)
-    if expected != Code() and expected != (
+    if expected != NO_CODE and expected != (
         actual := _code(getattr(function, "version", None), sha256)
     ):
         raise ImportError(
@@ -63,7 +52,7 @@ def find_function(reference: str, expected: Code = Code()) -> Callable[..., Any]
 def identify(reference: str) -> Code:
     """Return what identifies the code that ``module:function`` names, as its file is now.
 
-    A module that is not imported yet, as in a dry run, is read and not imported.
+    A module that is not imported yet, as in a dry run, is read but not imported.
     """
     module_name, _, name = reference.partition(":")
     if module_name in sys.modules or module_name.partition(".")[0] == __name__.partition(".")[0]:

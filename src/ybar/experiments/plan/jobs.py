@@ -1,8 +1,9 @@
-"""From a plan to its jobs, and from a run's configuration to its name."""
+"""The jobs of a plan, and the name of each run, derived from its configuration."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,23 +11,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ...neural import methods
-from .functions import Code, identify
-from .model import (
-    KINDS,
-    Base,
-    Dataset,
-    Facts,
-    Method,
-    Network,
-    Part,
-    Plan,
-    Setting,
-)
+from .functions import NO_CODE, Code, identify
+from .model import KINDS, Base, Dataset, Facts, Method, Network, Part, Plan, Setting
 
-# Wider matrix products gain nothing from more runs side by side (see `neural.population`).
+# Beyond this width, more runs side by side are not faster (see `neural.population`).
 _WIDEST_JOB = 512
 _UNKNOWN = Facts("", 0, 0, ("",))
-# Fields that were added after runs had been recorded: at their default they are not part of a name.
+# Fields that were added later: at their default they are not part of the name of a run, so that
+# the names of recorded runs stay valid.
 _ADDED_LATER = (
     *("dropout", "input_dropout", "weight_averaging"),
     *("module", "true_labels", "told_noise", "transition_optimiser"),
@@ -36,41 +28,20 @@ _ADDED_LATER = (
 
 @dataclass(frozen=True)
 class Training:
-    """What distinguishes the runs of a job from each other.
+    """What distinguishes the runs of a job from each other."""
 
-    Attributes
-    ----------
-    method : str
-        The method of that name, and the methods that share its training.
-    assumed : {"given", "uniform"}
-        The T that the loss gets: the trial's, or the uniform one.
-    loss : str or None
-        ``module:function`` of a user's loss.
-    source, loss_version
-        The code of `loss`: the sha256 of its file, or the version that the function declares.
-    """
-
-    method: str
+    method: str  # that of this name, and those that share its training
     learning_rate: float | None = None
-    assumed: str = "given"
-    loss: str | None = None
-    source: str | None = None
+    assumed: str = "given"  # the T that the loss gets: the trial's, or "uniform"
+    loss: str | None = None  # "module:function" of a user's loss
+    code: Code = NO_CODE  # that of the loss when the run was planned
     estimates: str = "p"
     decoder: str = "max"
-    loss_version: int | None = None
-
-    @property
-    def code(self) -> Code:
-        """The code of the loss when the run was planned."""
-        return Code(self.loss_version, self.source)
 
 
 @dataclass(frozen=True)
 class Job:
-    """Runs that train together: one data set, setting, trial and base.
-
-    `module_sha256` or `module_version` identify the code of the base's module.
-    """
+    """Runs that train together: one data set, setting, trial and base."""
 
     dataset: Dataset
     data_sha256: str
@@ -79,30 +50,22 @@ class Job:
     base: Base
     validation_fraction: float
     trainings: tuple[Training, ...]
-    module_sha256: str | None = None
-    module_version: int | None = None
-
-    @property
-    def module_code(self) -> Code:
-        """The code of the base's module when the job was planned."""
-        return Code(self.module_version, self.module_sha256)
+    module_code: Code = NO_CODE  # that of the base's module when the job was planned
 
 
 def training_of(part: Part, method: Method, setting: Setting) -> Training:
-    """Return the training that a row of a table needs, without the learning rate.
+    """Return the training that a table row needs, without the learning rate.
 
-    ``fwd`` and ``cpe-f`` are one training. Under uniform T ``scl-nl`` is the same training too: its
-    loss then differs by a constant.
+    ``fwd`` and ``cpe-f`` share one training. Under uniform T, ``scl-nl`` shares it too, because its
+    loss differs by a constant only.
     """
     if method.loss is not None:
-        code = identify(method.loss)
         return Training(
             method.name,
             loss=method.loss,
-            source=code.sha256,
+            code=identify(method.loss),
             estimates=method.estimates,
             decoder=method.decoder,
-            loss_version=code.version,
         )
     base = part.base
     told_noise = isinstance(base, Network) and base.told_noise and setting.noise > 0
@@ -124,48 +87,32 @@ def trainings(part: Part, setting: Setting) -> list[Training]:
 def jobs(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[Job]:
     """Return all jobs: base by base, trial by trial, so that tables fill evenly.
 
-    Parameters
-    ----------
-    plan : Plan
-    facts : mapping of Dataset to Facts
-        Runs on a data set that is missing here can be counted, but neither named nor run.
+    In a trial, jobs of many runs come first, so that workers end at about the same time. Runs on a
+    data set without facts can be counted, but neither named nor run.
     """
     return [job for part in plan.parts for job in _jobs_of_part(part, plan, facts)]
 
 
 def _jobs_of_part(part: Part, plan: Plan, facts: Mapping[Dataset, Facts]) -> Iterator[Job]:
-    by_setting = {setting: tuple(trainings(part, setting)) for setting in part.settings}
-    for trial in range(part.trials):
-        for setting, every in by_setting.items():
-            for dataset in part.datasets:
-                known = facts.get(dataset, _UNKNOWN)
-                job = job_of(plan, part, dataset, known.sha256, setting, trial, every)
-                yield from split(job, runs_at_once(part.base, known.n_classes))
-
-
-def job_of(
-    plan: Plan,
-    part: Part,
-    dataset: Dataset,
-    data_sha256: str,
-    setting: Setting,
-    trial: int,
-    trainings: tuple[Training, ...],
-) -> Job:
-    """Return one job of a part."""
     module = part.base.module if isinstance(part.base, Network) else None
-    code = Code() if module is None else identify(module)
-    return Job(
-        dataset,
-        data_sha256,
-        setting,
-        trial,
-        part.base,
-        plan.validation_fraction,
-        trainings,
-        code.sha256,
-        code.version,
-    )
+    code = NO_CODE if module is None else identify(module)
+    by_setting = [(setting, tuple(trainings(part, setting))) for setting in part.settings]
+    by_setting.sort(key=lambda pair: -len(pair[1]))
+    for trial, (setting, every), dataset in itertools.product(
+        range(part.trials), by_setting, part.datasets
+    ):
+        known = facts.get(dataset, _UNKNOWN)
+        job = Job(
+            dataset,
+            known.sha256,
+            setting,
+            trial,
+            part.base,
+            plan.validation_fraction,
+            every,
+            code,
+        )
+        yield from split(job, runs_at_once(part.base, known.n_classes))
 
 
 def runs_at_once(base: Base, n_classes: int) -> int:
@@ -182,12 +129,14 @@ def split(job: Job, most: int) -> list[Job]:
 
 
 def config(job: Job, training: Training) -> dict[str, Any]:
-    """Return all that a run's outcome depends on, and nothing of the machine it runs on."""
+    """Return everything that a run's outcome depends on, and nothing about the machine."""
     kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
     setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
     if setting["classes"] is None:
         del setting["classes"]
-    what = {name: value for name, value in asdict(training).items() if value is not None}
+    version, sha256 = training.code
+    what = asdict(training) | {"source": sha256, "loss_version": version}
+    what = {name: value for name, value in what.items() if name != "code" and value is not None}
     if training.loss is None:
         del what["estimates"], what["decoder"]  # the method's own
     if job.dataset.scaled:
@@ -201,30 +150,34 @@ def config(job: Job, training: Training) -> dict[str, Any]:
         "validation_fraction": job.validation_fraction,
         "base": job.base.name,
         "kind": kind,
-        "how": _config_of_base(job),
+        "how": _config_of_base(job, training),
         **what,
     }
 
 
-def _config_of_base(job: Job) -> dict[str, Any]:
+def _config_of_base(job: Job, training: Training) -> dict[str, Any]:
     defaults = {field.name: field.default for field in fields(job.base)}
     how = {
         name: value
         for name, value in asdict(job.base).items()
         if name != "name" and (name not in _ADDED_LATER or value != defaults[name])
     }
-    code = {"module_sha256": job.module_sha256, "module_version": job.module_version}
+    method = methods.METHODS.get(training.method)
+    if training.loss is not None or method is None or method.learns is None:
+        how.pop("transition_optimiser", None)  # there is no T to train
+    version, sha256 = job.module_code
+    code = {"module_sha256": sha256, "module_version": version}
     return how | {name: value for name, value in code.items() if value is not None}
 
 
 def hash_of(configuration: Mapping[str, Any]) -> str:
-    """Return the name of a run: the sha256 of its configuration, shortened."""
+    """Return the name of a run: the shortened sha256 of its configuration."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def seed_of(dataset: str, setting: str, trial: int) -> list[int]:
-    """Return the seed from which everything random in a trial is drawn."""
+    """Return the seed of all random draws in a trial."""
     return [trial, zlib.crc32(f"{dataset}/{setting}".encode())]
 
 
@@ -236,8 +189,8 @@ def hashes(job: Job) -> list[str]:
 def count_naive(parts: Iterable[Part]) -> int:
     """Return how many trainings the tables would need if no rows shared a training.
 
-    One per table row and learning rate; for networks also both decoders of CPE-F, and both criteria
-    of CPE-T and Fwd.
+    That is one per table row and learning rate. Networks add a second decoder for CPE-F, a second
+    criterion for CPE-T and Fwd, and every criterion of all methods if the plan asks for that.
     """
     total = 0
     for part in parts:
@@ -246,6 +199,7 @@ def count_naive(parts: Iterable[Part]) -> int:
             names = {method.name for method in part.methods}
             rows += 2 * ("cpe-f" in names) * bool(part.base.hidden_layer_sizes)
             rows += 2 * ("cpe-t" in names) + 2 * ("fwd" in names)
+            rows += 3 * len(names) * part.every_criterion
         columns = len(part.datasets) * len(part.settings)
         total += rows * len(part.learning_rates) * columns * part.trials
     return total

@@ -6,6 +6,7 @@ frozen data that can be sent to a worker; pydantic checks their fields.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
@@ -45,7 +46,7 @@ def _is_decoder(value: str) -> str:
     return value
 
 
-# Strict: neither a number from its text, nor 1 from true.
+# Strict: the text "1" is not a number, and neither is true.
 Name = Annotated[str, pydantic.AfterValidator(_not_blank)]
 Decoder = Annotated[str, pydantic.AfterValidator(_is_decoder)]
 Flag = Annotated[bool, pydantic.Field(strict=True)]
@@ -64,11 +65,8 @@ Rates = Annotated[tuple[Positive, ...], NOT_EMPTY, EACH_ONCE]
 class Dataset:
     """Data with true labels, from which complementary ones are drawn.
 
-    Attributes
-    ----------
-    scale : bool
-        Whether the features of data from a path have mean 0 and deviation 1 in the training rows.
-        Images (uint8) are scaled to [0, 1] instead, as those that come with ybar.
+    With `scale`, features of data from a path get mean 0 and deviation 1 in the training rows.
+    Images (uint8) are scaled to [0, 1] instead, as those that come with ybar.
     """
 
     name: Name
@@ -84,39 +82,24 @@ class Dataset:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
 class Setting:
-    """How complementary labels are drawn.
+    """How complementary labels are drawn: from (1-noise)T + noise/K.
 
-    Attributes
-    ----------
-    transition : "uniform", "weak", "strong" or rows of a matrix
-        The T that the learner gets; weak and strong ones are drawn anew for every trial.
-    noise : float
-        Labels are drawn from (1-noise)T + noise/K.
-    classes : tuple of str or None
-        The class of each row of the matrix. None: the matrix is in the order of the data's classes.
+    The learner gets T: rows, or "uniform", "weak" or "strong". The last two are drawn anew for
+    every trial.
     """
 
     name: str
     transition: str | tuple[tuple[float, ...], ...]
     noise: Share = 0.0
-    classes: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None  # of the rows; None: in the order of the data's classes
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
 class Network:
-    """Networks of one shape; the defaults are the paper's settings.
+    """Networks of one shape; the defaults are the paper's settings, but for the T of cpe-t.
 
-    Attributes
-    ----------
-    module : str or None
-        ``module:function`` that builds a torch module, in place of the layers.
-    true_labels : bool
-        Whether the network learns from the true labels: the ceiling for complementary ones.
-    told_noise : bool
-        Whether the learner's T includes the noise of the setting.
-    transition_optimiser : {"own", "weights"}
-        How cpe-t trains its T: without weight decay and with a small epsilon, or as the weights,
-        with their decay and Adam's default epsilon, which is how the paper describes it.
+    `transition_optimiser` says how T is learned: without weight decay and with a small epsilon, or
+    as the weights, with their decay and Adam's default epsilon, which is what the paper describes.
     """
 
     name: Name
@@ -127,9 +110,9 @@ class Network:
     dropout: ShareBelow1 = 0.0
     input_dropout: ShareBelow1 = 0.0
     weight_averaging: ShareBelow1 = 0.0
-    module: Name | None = None
-    true_labels: Flag = False
-    told_noise: Flag = False
+    module: Name | None = None  # "module:function" that builds a torch module
+    true_labels: Flag = False  # learn from them: the ceiling for complementary labels
+    told_noise: Flag = False  # the learner's T includes the noise of the setting
     transition_optimiser: Literal["own", "weights"] = "own"
 
     @pydantic.model_validator(mode="after")
@@ -178,26 +161,14 @@ KINDS: dict[str, type[Base]] = {"network": Network, "knn": Neighbors, "gbdt": Bo
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
 class Method:
-    """A row of a table: what is trained, how it is decoded, what chooses its learning rate.
+    """A row of a table: what is trained, how it is decoded, what chooses its learning rate."""
 
-    Attributes
-    ----------
-    name : str
-        As ``method=`` of the networks; "cpe" for bases that have only one method.
-    label : str
-        What tables call it.
-    criterion : {"scel", "ure"}
-    loss : str or None
-        ``module:function`` of a method that ybar does not know, and `estimates` as in
-        `neural.methods.Method`.
-    """
-
-    name: Name
-    label: Name
+    name: Name  # as ``method=`` of the networks; "cpe" for bases that have only one method
+    label: Name  # what tables call it
     decoder: Decoder = "max"
-    criterion: Literal["scel", "ure"] = "scel"
-    loss: Name | None = None
-    estimates: Literal["p", "q"] = "p"
+    criterion: Literal["scel", "ure", "true"] = "scel"  # "true": the test accuracy, to compare with
+    loss: Name | None = None  # "module:function" of a method that ybar does not know
+    estimates: Literal["p", "q"] = "p"  # as in `neural.methods.Method`
 
 
 METHODS = {
@@ -208,14 +179,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Part:
-    """The grid of one base.
-
-    Attributes
-    ----------
-    uniform_risk : bool
-        Whether ``ure``, ``ure-nn`` and ``ure-ga`` assume uniform T when they train, as the
-        paper's baselines do.
-    """
+    """The grid of one base."""
 
     base: Base
     datasets: tuple[Dataset, ...]
@@ -223,20 +187,29 @@ class Part:
     trials: int
     methods: tuple[Method, ...]
     learning_rates: tuple[float | None, ...] = (None,)
-    uniform_risk: bool = True
+    uniform_risk: bool = True  # ure, ure-nn and ure-ga assume uniform T, as in the paper
+    every_criterion: bool = False  # a table shows each method by each criterion
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is to be run."""
+    """Everything that is to be run."""
 
     name: str
     parts: tuple[Part, ...]
     validation_fraction: float = 0.1
 
+    @property
+    def n_runs(self) -> int:
+        """How many runs of a method at a learning rate on a trial the tables show."""
+        return sum(
+            math.prod(map(len, (p.methods, p.learning_rates, p.datasets, p.settings))) * p.trials
+            for p in self.parts
+        )
+
 
 class Facts(NamedTuple):
-    """What a plan must know of a data set before it can name its runs."""
+    """The facts about a data set that the names of runs depend on."""
 
     sha256: str
     n_rows: int

@@ -24,7 +24,7 @@ else:
     pydantic = require("pydantic", "cli", "a plan of experiments")
 
 _MAX_BYTES = 2**20
-_MOST_RUNS = 200_000  # as many as are named in ten seconds
+_MOST_RUNS = 200_000  # runs that can be named in ten seconds
 _PLAN = pydantic.TypeAdapter(PlanTable)
 _SHOULD = re.compile(r"^\w+ should ")
 
@@ -44,9 +44,9 @@ def read(source: str | os.PathLike[str], *, imports: bool = True) -> Plan:
 
     Parameters
     ----------
-    source : path, or "paper", "leaderboard", "digits"
+    source : path, or "paper", "leaderboard", "field", "digits"
     imports : bool
-        Whether to import the modules that the plan names. Without, they only must be there.
+        Whether to import the modules that the plan names; otherwise they only have to exist.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def read(source: str | os.PathLike[str], *, imports: bool = True) -> Plan:
     path = as_path(source)
     try:
         if path.exists() and not path.is_file():
-            raise PlanError(f"{path}: the plan cannot be read (it is no regular file)")
+            raise PlanError(f"{path}: the plan cannot be read (it is not a regular file)")
         if path.stat().st_size > _MAX_BYTES:
-            raise PlanError(f"{path}: a plan must be smaller than a megabyte. Is it a plan at all?")
+            raise PlanError(f"{path}: a plan must be smaller than a megabyte. Check the path")
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PlanError(f"{path}: a plan must be text in UTF-8; got other bytes") from error
@@ -89,18 +89,19 @@ def parse(
         table = _PLAN.validate_python(content, context=Definitions(folder, imports))
     except pydantic.ValidationError as error:
         raise PlanError(f"{name}: {_described(error)}") from error
-    if (count := table.count()) > _MOST_RUNS:
+    plan = table.plan(name.removesuffix(".toml"))
+    if plan.n_runs > _MOST_RUNS:
         raise PlanError(
             f"{name}: trials, datasets, settings, methods and learning_rates must come to at most "
-            f"{_MOST_RUNS:,} runs; got {count:,}. Split the plan"
+            f"{_MOST_RUNS:,} runs; got {plan.n_runs:,}. Split the plan"
         )
-    return table.plan(name.removesuffix(".toml"))
+    return plan
 
 
 def _described(error: pydantic.ValidationError) -> str:
     """Return the first error: which key, what is allowed, what came.
 
-    A key that is unknown comes first: it may be a missing key, misspelt.
+    Unknown keys come first: one may be the misspelt name of a missing key.
     """
     errors = error.errors(include_url=False)
     unknown = [each for each in errors if each["type"] == "unexpected_keyword_argument"]
@@ -127,7 +128,7 @@ def _described(error: pydantic.ValidationError) -> str:
     else:
         message = _SHOULD.sub("", first["msg"]).replace("tuple", "list")
         message = message.partition(" after validation")[0]
-    # A whole table would hide what matters; the message names what is wrong in it.
+    # A whole table would be too long to show; the message names the problem in it.
     return f"{where} must {message}" + ("" if isinstance(value, dict) else f"; got {shown(value)}")
 
 

@@ -1,4 +1,4 @@
-"""The tables of a plan's TOML file: what each may hold, and how they become a plan.
+"""The tables of a plan's TOML file: their keys, and their conversion to a plan.
 
 The checks here raise ValueError with a predicate such as "be some text"; `reading` turns it into
 "KEY must be some text; got VALUE".
@@ -9,40 +9,20 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cast
 
 from ... import datasets, transition
 from ...neural import methods as networks
+from ...transition.counting import ANNOTATORS
 from ...transition.reading import WORDS, read_matrix
 from ...utils.checks import shown
 from ...utils.extras import require
+from . import model
 from .functions import find_function, identify
-from .model import (
-    EACH_ONCE,
-    KINDS,
-    KNOWN_KEYS,
-    METHODS,
-    NOT_EMPTY,
-    ONLY_METHOD,
-    Base,
-    Boosting,
-    Count,
-    Dataset,
-    Decoder,
-    Flag,
-    Method,
-    Name,
-    Neighbors,
-    Network,
-    Part,
-    Plan,
-    Rates,
-    Setting,
-    Share,
-)
+from .model import KINDS, KNOWN_KEYS, METHODS, Dataset, Method, Name, Plan, Setting
 
 if TYPE_CHECKING:
     import pydantic
@@ -51,13 +31,14 @@ else:
     pydantic = require("pydantic", "cli", "a plan of experiments")
 
 _DATASETS = ("digits", *datasets.REGISTRY)
+_NOISE = re.compile(r"noise-(0?\.\d+|[01](\.0*)?)")
 
 
 @dataclass
 class Definitions:
     """What a plan has defined so far, by name, and the folder that its paths start from.
 
-    With `imports` the modules that the plan names are imported, else they only must be there.
+    With `imports`, modules that the plan names are imported; otherwise they only have to exist.
     """
 
     folder: Path | None
@@ -88,10 +69,13 @@ class _Matrix(NamedTuple):
 def _matrix(value: Any, info: Info) -> _Matrix:
     if isinstance(value, str) and value in WORDS:
         return _Matrix(value)
-    allowed = f"be {', '.join(map(repr, WORDS))}, rows of numbers, or the path of a CSV file"
+    words = ", ".join(map(repr, (*WORDS, *ANNOTATORS)))
+    allowed = f"be {words}, rows of numbers, or the path of a CSV file"
     rows, classes = value, None
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and value in ANNOTATORS:  # the classes are other data's
+            rows = transition.annotators(value)
+        elif isinstance(value, str):
             rows, classes = read_matrix(_regular(_definitions(info).path(value)))
         T = transition.check(rows)
     except (ValueError, TypeError, OSError) as error:
@@ -102,67 +86,56 @@ def _matrix(value: Any, info: Info) -> _Matrix:
 
 
 def _regular(path: Path) -> Path:
-    """Return a path that is no device and no pipe, which may have no end."""
+    """Return a path that is not a device or a pipe, which may be endless."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is no regular file")
     return path
 
 
 def _function(value: str, info: Info) -> str:
-    # The module may lie beside the plan: this process, and those that it starts, must find it.
+    # The module may be in the folder of the plan, where this process and its workers must find it.
     folder = _definitions(info).folder
     if folder is not None and str(folder) not in sys.path:
-        sys.path.append(str(folder))  # last: a random.py there must not replace Python's own
+        sys.path.append(str(folder))  # at the end: a random.py there must not hide Python's
     allowed = "be 'module:function' that Python can import, beside the plan or installed"
     try:
         if not _definitions(info).imports:
             identify(value)
             return value
         function = find_function(value)
-    except (Exception, SystemExit) as error:  # a user's module may raise anything
+    except (Exception, SystemExit) as error:  # a user's module may raise any error
         raise ValueError(f"{allowed} ({type(error).__name__}: {error})") from error
     if not callable(function):
         raise ValueError(f"{allowed}, and that can be called")
     return value
 
 
-def _one_of(known: Iterable[str], value: Any) -> ValueError:
-    known = list(known)
+def _look_up(value: Any, known: Mapping[str, Any], *also: str) -> Any:
+    if isinstance(value, str) and value in known:
+        return known[value]
     near = difflib.get_close_matches(str(value), known, 1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return ValueError(f"be one of {', '.join(known)}{hint}")
+    raise ValueError(f"be one of {', '.join([*known, *also])}{hint}")
 
 
 def _find_dataset(value: Any, info: Info) -> Dataset:
-    defined: dict[str, Dataset] = _definitions(info).datasets
-    if isinstance(value, str) and value in defined:
-        return defined[value]
-    if value in _DATASETS:
-        return Dataset(value)
-    raise _one_of([*_DATASETS, *defined], value)
+    known = {name: Dataset(name) for name in _DATASETS} | _definitions(info).datasets
+    return cast(Dataset, _look_up(value, known))
 
 
 def _find_setting(value: Any, info: Info) -> Setting:
-    defined: dict[str, Setting] = _definitions(info).settings
-    if isinstance(value, str):
-        if value in defined:
-            return defined[value]
-        if value in WORDS:
-            return Setting(value, value)
-        if re.fullmatch(r"noise-(0?\.\d+|[01](\.0*)?)", value):
-            return Setting(value, "strong", float(value.removeprefix("noise-")))
-    raise _one_of([*WORDS, "noise-<level from 0 to 1>", *defined], value)
+    known = {word: Setting(word, word) for word in WORDS} | _definitions(info).settings
+    if isinstance(value, str) and value not in known and _NOISE.fullmatch(value):
+        return Setting(value, "strong", float(value.removeprefix("noise-")))
+    return cast(Setting, _look_up(value, known, "noise-<level from 0 to 1>"))
 
 
 def _find_method(value: Any, info: Info) -> Method:
-    known: dict[str, Method] = METHODS | _definitions(info).methods
-    if isinstance(value, str) and value in known:
-        return known[value]
-    raise _one_of(known, value)
+    return cast(Method, _look_up(value, METHODS | _definitions(info).methods))
 
 
 def _define(values: tuple[Any, ...], info: Info) -> tuple[Any, ...]:
-    """Note what an array of tables defines, for the parts of the plan that name it."""
+    """Record what an array of tables defines, for the parts of the plan that refer to it."""
     known = getattr(_definitions(info), f"{info.field_name}s")
     for each in values:
         if each.name in known:
@@ -172,19 +145,20 @@ def _define(values: tuple[Any, ...], info: Info) -> tuple[Any, ...]:
 
 
 Reference = Annotated[Name, pydantic.AfterValidator(_function)]
+_EACH_ONCE = model.NOT_EMPTY, model.EACH_ONCE
 Datasets = Annotated[
-    tuple[Annotated[Dataset, pydantic.BeforeValidator(_find_dataset)], ...], NOT_EMPTY, EACH_ONCE
+    tuple[Annotated[Dataset, pydantic.BeforeValidator(_find_dataset)], ...], *_EACH_ONCE
 ]
 Settings = Annotated[
-    tuple[Annotated[Setting, pydantic.BeforeValidator(_find_setting)], ...], NOT_EMPTY, EACH_ONCE
+    tuple[Annotated[Setting, pydantic.BeforeValidator(_find_setting)], ...], *_EACH_ONCE
 ]
 Methods = Annotated[
-    tuple[Annotated[Method, pydantic.BeforeValidator(_find_method)], ...], NOT_EMPTY, EACH_ONCE
+    tuple[Annotated[Method, pydantic.BeforeValidator(_find_method)], ...], *_EACH_ONCE
 ]
 
 
 def _locate(dataset: Dataset, info: Info) -> Dataset:
-    """Return a data set of the plan with the path of its files, which must be there."""
+    """Return a data set of the plan with the path of its files, which must exist."""
     if dataset.path is None:
         raise ValueError("have a path: a folder of idx files, an .npz, a .csv or a .parquet")
     file = _definitions(info).path(dataset.path)
@@ -201,7 +175,7 @@ def _locate(dataset: Dataset, info: Info) -> Dataset:
 class _SettingTable:
     name: Name
     transition: Annotated[_Matrix, pydantic.BeforeValidator(_matrix)]
-    noise: Share = 0.0
+    noise: model.Share = 0.0
 
     def setting(self) -> Setting:
         return Setting(self.name, self.transition.rows, self.noise, self.transition.classes)
@@ -213,7 +187,7 @@ class _MethodTable:
     loss: Reference
     label: Name | None = None
     estimates: Literal["p", "q"] = "p"
-    decoder: Decoder = "max"
+    decoder: model.Decoder = "max"
     criterion: Literal["scel", "ure"] = "scel"
 
     def method(self) -> Method:
@@ -223,50 +197,39 @@ class _MethodTable:
         return Method(self.name, label, self.decoder, self.criterion, self.loss, self.estimates)
 
 
-@dataclass(frozen=True)
-class _Defaults:
-    """What a ``[[base]]`` does not say itself."""
-
-    datasets: tuple[Dataset, ...]
-    settings: tuple[Setting, ...]
-    trials: int
-
-
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=KNOWN_KEYS)
 class _Grid:
-    """What every ``[[base]]`` may say beside the fields of its base."""
+    """The keys of every ``[[base]]``, besides the fields of its base."""
 
     datasets: Datasets | None = None
     settings: Settings | None = None
-    trials: Count | None = None
+    trials: model.Count | None = None
 
-    def part(self, defaults: _Defaults) -> Part:
+    def part(self, plan: PlanTable) -> model.Part:
         base = _base_of(self)
-        return Part(
+        return model.Part(
             base,
-            self.datasets or defaults.datasets,
-            self.settings or defaults.settings,
-            self.trials or defaults.trials,
-            (Method(ONLY_METHOD, f"CPE-{base.name.upper()}", "l1"),),
+            self.datasets or plan.datasets or plan.dataset,
+            self.settings or plan.settings or plan.setting,  # type: ignore[arg-type]
+            self.trials or plan.trials,
+            (Method(model.ONLY_METHOD, f"CPE-{base.name.upper()}", "l1"),),
         )
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=KNOWN_KEYS)
-class _NetworkTable(Network, _Grid):
+class _NetworkTable(model.Network, _Grid):
     kind: Literal["network"]
     methods: Methods
-    learning_rates: Rates
-    uniform_risk: Flag = True
+    learning_rates: model.Rates
+    uniform_risk: model.Flag = True
+    every_criterion: model.Flag = False
     module: Reference | None = None
 
     @pydantic.model_validator(mode="after")
     def _check_true_labels(self) -> Self:
         allowed = [name for name, each in networks.METHODS.items() if each.learns_true_labels]
-        wrong = [
-            method.name
-            for method in self.methods
-            if method.loss is None and method.name not in allowed
-        ]
+        known = [method.name for method in self.methods if method.loss is None]
+        wrong = [name for name in known if name not in allowed]
         if self.true_labels and wrong:
             raise ValueError(
                 f"have no method {wrong[0]!r} where true_labels is true, only "
@@ -274,27 +237,31 @@ class _NetworkTable(Network, _Grid):
             )
         return self
 
-    def part(self, defaults: _Defaults) -> Part:
-        part = super().part(defaults)
+    def part(self, plan: PlanTable) -> model.Part:
         return replace(
-            part,
+            super().part(plan),
             methods=self.methods,
             learning_rates=self.learning_rates,
             uniform_risk=self.uniform_risk,
+            every_criterion=self.every_criterion,
         )
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=KNOWN_KEYS)
-class _NeighborsTable(Neighbors, _Grid):
+class _NeighborsTable(model.Neighbors, _Grid):
     kind: Literal["knn"]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=KNOWN_KEYS)
-class _BoostingTable(Boosting, _Grid):
+class _BoostingTable(model.Boosting, _Grid):
     kind: Literal["gbdt"]
 
 
-def _base_of(table: _Grid) -> Base:
+_Base = _NetworkTable | _NeighborsTable | _BoostingTable
+_KIND = pydantic.Field(discriminator="kind")
+
+
+def _base_of(table: _Grid) -> model.Base:
     cls = next(cls for cls in KINDS.values() if isinstance(table, cls))
     return cls(**{field.name: getattr(table, field.name) for field in fields(cls)})
 
@@ -303,7 +270,7 @@ def _base_of(table: _Grid) -> Base:
 class PlanTable:
     """The whole file."""
 
-    # Checked in this order: the definitions come before what names them.
+    # Checked in this order: definitions come before references to them.
     dataset: Annotated[
         tuple[Annotated[Dataset, pydantic.AfterValidator(_locate)], ...],
         pydantic.AfterValidator(_define),
@@ -320,17 +287,8 @@ class PlanTable:
     validation_fraction: Annotated[float, pydantic.Field(strict=True, gt=0, lt=1)] = 0.1
     datasets: Datasets | None = None
     settings: Settings | None = None
-    trials: Count = 5
-    base: Annotated[
-        tuple[
-            Annotated[
-                _NetworkTable | _NeighborsTable | _BoostingTable,
-                pydantic.Field(discriminator="kind"),
-            ],
-            ...,
-        ],
-        NOT_EMPTY,
-    ]
+    trials: model.Count = 5
+    base: Annotated[tuple[Annotated[_Base, _KIND], ...], model.NOT_EMPTY]
 
     @pydantic.model_validator(mode="after")
     def _check_bases(self) -> Self:
@@ -343,28 +301,10 @@ class PlanTable:
                     raise ValueError(f"name {key}, at the top or in base[{i}]")
         return self
 
-    def count(self) -> int:
-        """Return how many runs the plan has, before any of them is built."""
-        return sum(
-            (base.trials or self.trials)
-            * len(base.datasets or self.datasets or self.dataset)
-            * len(base.settings or self.settings or self.setting)
-            * (len(base.methods) * len(base.learning_rates) if base.kind == "network" else 1)
-            for base in self.base
-        )
-
     def plan(self, default_name: str) -> Plan:
         """Return the plan."""
-        defaults = _Defaults(
-            self.datasets or self.dataset,
-            self.settings or self.setting,  # type: ignore[arg-type]
-            self.trials,
-        )
-        return Plan(
-            self.name or default_name,
-            tuple(base.part(defaults) for base in self.base),
-            self.validation_fraction,
-        )
+        parts = tuple(base.part(self) for base in self.base)
+        return Plan(self.name or default_name, parts, self.validation_fraction)
 
 
 TABLES: dict[int | str, type[Any]] = {

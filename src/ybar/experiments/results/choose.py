@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..plan.jobs import Job, Training, config, hash_of, job_of, jobs, training_of
+from ..plan.jobs import Job, config, hash_of, jobs, training_of
 from ..plan.model import Dataset, Facts, Method, Network, Part, Plan, Setting
 from ..runs.entry import Entry
 
@@ -17,22 +16,16 @@ URES = ("given", "uniform")
 
 
 class Rule(NamedTuple):
-    """What the paper leaves open.
+    """What the paper leaves open."""
 
-    Attributes
-    ----------
-    epoch : {"last", "best"}
-        Whether the last epoch counts, or the one with the lowest validation loss.
-    ure : {"given", "uniform"}
-        Whether URE is computed under the learner's T, or under the uniform T.
-    """
-
-    epoch: str = "last"
-    ure: str = "given"
+    epoch: str = "last"  # or "best": the epoch with the lowest validation loss
+    ure: str = "given"  # URE under the learner's T, or "uniform": under the uniform one
 
     def names(self, part: Part, method: Method) -> tuple[str, str]:
         """Return the names that the validation loss and the accuracy have in a run's scores."""
         decoder = method.decoder
+        if method.criterion == "true":
+            return f"last.accuracy_{decoder}", f"last.accuracy_{decoder}"
         loss = "scel"
         if method.criterion == "ure":
             loss = f"ure_uniform_{decoder}" if self.ure == "uniform" else f"ure_{decoder}"
@@ -60,8 +53,15 @@ class Runs:
     facts : mapping of Dataset to Facts, optional
         Which data the plan means. A data set that is missing here stands for the data that its
         entries were run on last.
-    every_job : sequence of Job, optional
+    every_job : iterable of Job, optional
         All jobs of the plan, if they are known already.
+
+    Attributes
+    ----------
+    planned : dict of str
+        The base of each planned run.
+    entries : list of Entry
+        The recorded runs of the plan, on the data that its tables are of.
     """
 
     def __init__(
@@ -69,60 +69,40 @@ class Runs:
         entries: Iterable[Entry],
         plan: Plan,
         facts: Mapping[Dataset, Facts] | None = None,
-        every_job: Sequence[Job] | None = None,
+        every_job: Iterable[Job] | None = None,
     ) -> None:
         self.plan = plan
-        self._jobs = every_job
-        self._by_hash = {entry.hash: entry for entry in entries}
-        self.versions = {dataset: known.sha256 for dataset, known in (facts or {}).items()}
-        for dataset in dict.fromkeys(d for part in plan.parts for d in part.datasets):
-            if dataset not in self.versions:
-                self._find_version(dataset)
-        self._ended = functools.cache(self._find_ended)
-
-    def _find_version(self, dataset: Dataset) -> None:
-        entries = [e for e in self._by_hash.values() if e.config["dataset"] == dataset.name]
-        if entries:
-            last = max(entries, key=lambda entry: entry.finished)
-            self.versions[dataset] = last.config["data_sha256"]
-
-    @functools.cached_property
-    def planned(self) -> dict[str, str]:
-        """The base of each planned run, by a name that does not depend on the version of the data.
-
-        Runs that parts share are there once.
-        """
-        every_job = jobs(self.plan, {}) if self._jobs is None else self._jobs
-        return {
-            _without_data(config(job, training)): job.base.name
-            for job in every_job
-            for training in job.trainings
+        recorded = {entry.hash: entry for entry in entries}.values()
+        last = sorted(recorded, key=lambda entry: entry.finished)
+        versions = {entry.config["dataset"]: entry.config["data_sha256"] for entry in last}
+        versions |= {dataset.name: known.sha256 for dataset, known in (facts or {}).items()}
+        by_name = {
+            _without_data(entry.config): entry
+            for entry in recorded
+            if versions[entry.config["dataset"]] == entry.config["data_sha256"]
         }
-
-    @functools.cached_property
-    def entries(self) -> list[Entry]:
-        """The recorded runs of the plan, on the data that its tables are of."""
-        versions = {dataset.name: sha256 for dataset, sha256 in self.versions.items()}
-        return [
-            entry
-            for entry in self._by_hash.values()
-            if versions.get(entry.config["dataset"]) == entry.config["data_sha256"]
-            and _without_data(entry.config) in self.planned
-        ]
+        # Names here do not depend on the version of the data. Runs that parts share are there once.
+        self.planned: dict[str, str] = {}
+        self._ended: dict[tuple[Any, ...], Entry | None] = {}
+        for job in jobs(plan, {}) if every_job is None else every_job:
+            for training in job.trainings:
+                name = _without_data(config(job, training))
+                self.planned[name] = job.base.name
+                place = job.base, job.dataset, job.setting, job.trial, training
+                self._ended[place] = by_name.get(name)
+        self.entries = [entry for name, entry in by_name.items() if name in self.planned]
 
     def choose(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int, rule: Rule
     ) -> Chosen | None:
         """Return the run that counts; None if some have not ended, or all failed.
 
-        A choice among some of the learning rates would be another choice. Of two runs with the same
-        loss the first in the plan counts.
+        All learning rates must have ended, because the missing one could be the best. Of two runs
+        with the same loss, the first in the plan counts.
         """
-        if dataset not in self.versions:
-            return None
         loss, accuracy = rule.names(part, method)
         candidates = []
-        ended = self._ended(part, training_of(part, method, setting), dataset, setting, trial)
+        ended = self._find_ended(part, method, dataset, setting, trial)
         for rate, entry in zip(part.learning_rates, ended, strict=True):
             if entry is None:
                 return None
@@ -130,8 +110,9 @@ class Runs:
                 candidates.append(Chosen(entry, rate, entry.scores[accuracy]))
         if not candidates:
             return None
-        # To the digits of an export: URE has few values, and its ties must be the same there.
-        return min(candidates, key=lambda chosen: float(f"{chosen.entry.scores[loss]:.6g}"))
+        # Rounded to the digits of an export: URE has few values, and ties must be the same there.
+        sign = -1 if method.criterion == "true" else 1
+        return min(candidates, key=lambda chosen: sign * float(f"{chosen.entry.scores[loss]:.6g}"))
 
     def choose_all(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
@@ -145,24 +126,20 @@ class Runs:
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
     ) -> int:
         """Return how many runs ended but failed, and cannot be chosen."""
-        if dataset not in self.versions:
-            return 0
         names = rule.names(part, method)
-        training = training_of(part, method, setting)
         return sum(
             entry is not None and not _counts(entry, *names)
             for trial in range(part.trials)
-            for entry in self._ended(part, training, dataset, setting, trial)
+            for entry in self._find_ended(part, method, dataset, setting, trial)
         )
 
     def _find_ended(
-        self, part: Part, training: Training, dataset: Dataset, setting: Setting, trial: int
+        self, part: Part, method: Method, dataset: Dataset, setting: Setting, trial: int
     ) -> list[Entry | None]:
         """Return the run of each learning rate; None if it has not ended."""
-        trainings = tuple(replace(training, learning_rate=rate) for rate in part.learning_rates)
-        sha256 = self.versions[dataset]
-        job = job_of(self.plan, part, dataset, sha256, setting, trial, trainings)
-        return [self._by_hash.get(hash_of(config(job, each))) for each in trainings]
+        training = training_of(part, method, setting)
+        trainings = (replace(training, learning_rate=rate) for rate in part.learning_rates)
+        return [self._ended[part.base, dataset, setting, trial, each] for each in trainings]
 
 
 def _without_data(configuration: Mapping[str, Any]) -> str:

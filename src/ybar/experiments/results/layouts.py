@@ -1,4 +1,4 @@
-"""Which tables a plan has, and what each of their rows shows.
+"""The tables of a plan, and what each of their rows shows.
 
 Every plan has the same kinds of tables. If the paper has a table for a base of that name, the table
 has the paper's name.
@@ -15,12 +15,13 @@ from .choose import Rule
 
 __all__ = ["COMPARISONS", "Layout", "Row", "caption", "layouts"]
 
-COMPARISONS = ("decoders", "validation-cpe-t", "validation-fwd")
-"""Tables whose rows are ways to use one training, rather than methods."""
+COMPARISONS = ("decoders", "validation-", "tuning-")
+"""How the names begin of tables whose rows are ways to use one training, rather than methods."""
 
 # The rows of those tables, and what each row changes in the method.
 _DECODERS = {"MAX": {"decoder": "max"}, "L1": {"decoder": "l1"}}
 _CRITERIA = {"URE": {"criterion": "ure"}, "SCEL": {"criterion": "scel"}}
+_EVERY_CRITERION = _CRITERIA | {"true labels": {"criterion": "true"}}
 
 _DECODER_NAMES = {"l1": "L1", "l2": "L2"}
 
@@ -49,7 +50,7 @@ def layouts(plan: Plan) -> Iterable[Layout]:
     networks = [part for part in plan.parts if isinstance(part.base, Network)]
     for part in sorted(networks, key=lambda part: part.base.name != "mlp"):
         yield from _of_methods(part)
-    # As in the paper, which compares decoders for networks with a hidden layer only.
+    # As in the paper, which compares decoders only for networks with a hidden layer.
     with_layers = [p for p in networks if isinstance(p.base, Network) and p.base.hidden_layer_sizes]
     yield _compare("decoders", "Decoders of CPE-F", "cpe-f", with_layers, _DECODERS)
     yield Layout(
@@ -66,10 +67,13 @@ def layouts(plan: Plan) -> Iterable[Layout]:
     for name in ("cpe-t", "fwd"):
         title = f"What chooses the learning rate of {METHODS[name].label}"
         yield _compare(f"validation-{name}", title, name, networks, _CRITERIA)
+    for part in networks:
+        if part.every_criterion:
+            yield _by_every_criterion(part)
 
 
 def _of_methods(part: Part) -> Iterable[Layout]:
-    """Yield the table of a network's methods; of the linear one, two, as in the paper."""
+    """Yield the table of a network's methods; two tables for the linear one, as in the paper."""
     base = part.base.name
     rows = [Row(m.label, _published_row(m), part, m) for m in part.methods]
     if base == "linear":
@@ -104,12 +108,28 @@ def _compare(
     return Layout(name, name, title, rows)
 
 
+def _by_every_criterion(part: Part) -> Layout:
+    """Return the table of what tuning by complementary labels costs each method."""
+    rows = [
+        Row(f"{method.label} by {way}", None, part, replace(method, **how))  # type: ignore[arg-type]
+        for method in part.methods
+        for way, how in _EVERY_CRITERION.items()
+    ]
+    name = f"tuning-{part.base.name}"
+    return Layout(name, name, f"What tuning without true labels costs, {part.base.name}", rows)
+
+
 def caption(rows: Sequence[Row], rule: Rule, compared: bool) -> str:
     """Return what a reader must know: how the numbers were chosen, and what the marks mean."""
     uniform = "uniform" if rule.ure == "uniform" else "given"
     criteria = {"scel": "SCEL", "ure": f"URE of the zero-one loss under the {uniform} T"}
-    by = _shared({row.label: criteria[row.method.criterion] for row in rows})
-    decoders = _shared({row.label: _DECODER_NAMES.get(d := row.method.decoder, d) for row in rows})
+    tuning = any(row.method.criterion == "true" for row in rows)  # its rows name the criteria
+    by = " or ".join(criteria.values())
+    if not tuning:
+        by = _shared({row.label: criteria[row.method.criterion] for row in rows})
+    names = [row.method.label if tuning else row.label for row in rows]
+    of_rows = (_DECODER_NAMES.get(row.method.decoder, row.method.decoder) for row in rows)
+    decoders = _shared(dict(zip(names, of_rows, strict=True)))
     sentences = [
         "Test accuracy in percent, mean ± standard deviation over trials, in brackets how many of "
         "the planned trials are complete."
@@ -124,6 +144,8 @@ def caption(rows: Sequence[Row], rule: Rule, compared: bool) -> str:
             f"Learning rate out of {grid}, chosen by {by} on held-out complementary labels at "
             f"{epoch}, at which the accuracy is taken too."
         )
+    if tuning:
+        sentences.append("Rows by true labels choose by the test accuracy itself.")
     sentences.append(
         f"Decoded by {decoders}. † marks cells of which a run failed and was no choice."
     )

@@ -48,23 +48,15 @@ def write(runs: Runs, folder: Path, *, epoch: str = "last") -> Written:
     """Write ``tables.md``, ``.tex`` and ``.csv``, ``figures/`` and ``report.html`` to a folder.
 
     If the paper has any of the cells, ``overview.md`` compares each row with the paper, and
-    ``choices.md`` counts how many cells agree under other choices where the paper is silent.
-
-    Parameters
-    ----------
-    runs : Runs
-        With their curves, if loss curves are to be drawn.
-    folder : path
-        See `check_folder`.
-    epoch : {"last", "best"}
-        Which epoch the tables show.
+    ``choices.md`` counts how many cells agree under other choices where the paper is silent. Loss
+    curves are drawn if the runs have their curves.
     """
     try:
         return _write(runs, folder, epoch)
     except OSError as error:
         raise OSError(
             f"output {folder} could not be written to ({error.strerror or error}). All runs are "
-            "in the ledger: make room, and use --no-run"
+            "in the ledger: make room, then repeat the command with --no-run"
         ) from error
 
 
@@ -78,7 +70,7 @@ def _write(runs: Runs, folder: Path, epoch: str) -> Written:
     }
     if agreement.run:
         texts["overview.md"] = _by_row(built)
-        texts["choices.md"] = _choices(runs, {epoch: built})
+        texts["choices.md"] = _choices(runs)
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     drawn = _draw(runs, built)
@@ -94,17 +86,17 @@ def _summary(runs: Runs, agreement: tables.Agreement, folder: Path) -> str:
     text = ""
     if agreement.run:
         text = (
-            f"{agreement.agree} of {agreement.run} cells agree with the paper "
-            f"({agreement.published} are published). "
+            f"{agreement.agree} of {agreement.run} cells agree with the paper, which published "
+            f"{agreement.published}. "
         )
     if agreement.tested:
         text += (
-            f"{agreement.within} of {agreement.tested} with five trials are within two standard "
-            "errors. "
+            f"{agreement.within} of {agreement.tested} cells with five trials are within two "
+            "standard errors of the paper. "
         )
     failed = sum(entry.cause is not None for entry in runs.entries)
     if failed:
-        text += f"{failed} runs have failed, see the page; --retry-failed runs them again. "
+        text += f"{failed} runs failed: the page shows why; --retry-failed repeats them. "
     return f"{text}Written: {plain(str(folder / 'report.html'))}"
 
 
@@ -153,19 +145,14 @@ def _share(part: int, of: int) -> str:
     return f"{part} of {of} ({100 * part / of:.0f}%)" if of else "–"
 
 
-def _choices(runs: Runs, built: Mapping[str, Sequence[tables.Table]]) -> str:
-    """Return how many cells agree under each choice that the paper leaves open, as Markdown.
-
-    `built` has tables by their epoch, URE under the learner's T, that need not be built again.
-    """
+def _choices(runs: Runs) -> str:
+    """Return how many cells agree under each choice that the paper leaves open, as Markdown."""
     lines = [
         "| epoch | URE under | cells run | agree | share |",
         "|---|---|---|---|---|",
     ]
     for epoch, ure in itertools.product(EPOCHS, URES):
-        known = ure == "given" and epoch in built
-        of_choice = built[epoch] if known else tables.build(runs, epoch=epoch, ure=ure)
-        total = tables.agreement(of_choice)
+        total = tables.agreement(tables.build(runs, epoch=epoch, ure=ure))
         share = f"{100 * total.agree / total.run:.0f}%" if total.run else "–"
         under = "the T given" if ure == "given" else "uniform T"
         lines.append(f"| {epoch} | {under} | {total.run} | {total.agree} | {share} |")
@@ -186,7 +173,7 @@ def _draw(runs: Runs, built: Sequence[tables.Table]) -> dict[str, Drawn]:
             drawn[stem] = (
                 f"Loss curves, {base}, {dataset.name}",
                 "Training and validation loss of each method by epoch, one panel for each setting",
-                plots.loss_curves(runs, base, dataset.name),
+                plots.loss_curves(runs, part, dataset),
             )
     drawn["accuracy-by-noise"] = (
         "Accuracy by noise",

@@ -61,7 +61,7 @@ def page(
     ]
     return report.Page(
         f"Learning from complementary labels: {plan.name}",
-        "Test accuracy of classifiers that were trained and chosen with complementary labels "
+        "Test accuracy of classifiers that were trained and selected by complementary labels "
         "alone.",
         [section for section in sections if section.blocks],
         f"Made by ybar, {made}.",
@@ -74,17 +74,17 @@ def _summary(
     failed = _failed(entries)
     numbers = [(f"{len(entries):,}", f"of {_count(planned, 'run')} recorded")]
     words = [
-        f"{len(entries):,} of the {_count(planned, 'run')} that the plan asks for are recorded; "
+        f"{len(entries):,} of the {_count(planned, 'run')} in the plan are recorded; "
         f"{f'{failed:,} of them failed' if failed else 'none failed'}."
     ]
     if agreement.published:
         numbers.append((f"{agreement.agree:,}", f"of {_count(agreement.run, 'cell')} agree"))
         words.append(
-            f"The paper has figures for {_count(agreement.published, 'cell')} of these tables. "
-            f"Of them {agreement.run:,} have been run, {agreement.complete:,} with all their "
-            f"trials: {agreement.agree:,} agree with the paper, {len(agreement.differing):,} "
-            f"differ. Of {_count(agreement.tested, 'cell')} with five trials, without rows that "
-            f"repeat another table, {agreement.within:,} are within two standard errors."
+            f"The paper published accuracies for {_count(agreement.published, 'cell')} of these "
+            f"tables. {agreement.run:,} of these cells have been run, {agreement.complete:,} with "
+            f"all trials: {agreement.agree:,} agree with the paper, {len(agreement.differing):,} "
+            f"differ. {_count(agreement.tested, 'cell')} have five trials and repeat no row of "
+            f"another table; {agreement.within:,} of them are within two standard errors."
         )
     numbers.append((f"{failed:,}", "runs failed"))
     numbers.append((_duration(entries), "time of all runs"))
@@ -94,7 +94,7 @@ def _summary(
 def _grid(table: results.Table) -> report.Grid:
     """Return a table transposed: tables have many columns and few rows."""
     planned = [cell for _, _, _, cell in table.cells() if cell.of]
-    # In the notes if all cells have the same number of trials, else in every cell.
+    # Number of trials: in the notes if all cells have the same number, else in every cell.
     trials = {(cell.n, cell.of) for cell in planned}
     in_cells = len(trials) != 1 or not planned[0].complete
     rows: list[Sequence[report.Cell | str] | report.Group] = []
@@ -133,7 +133,7 @@ def _differences(tables: Sequence[results.Table], agreement: results.Agreement) 
         return report.Section(title, [])
     if not agreement.differing:
         return report.Section(
-            title, [report.Text(["Nowhere: all cells that were run agree with the paper."])]
+            title, [report.Text(["All cells that were run agree with the paper."])]
         )
     titles = {table.name: table.title for table in tables}
     rows = [
@@ -166,12 +166,12 @@ def _cost(entries: Sequence[Entry], plan: Plan, planned: Mapping[str, int]) -> r
     grid = report.Grid(
         [report.Column("base"), *(report.Column(name) for name in names)],
         rows,
-        notes=["A run’s time is its share of its job’s; times of all workers are added up."],
+        notes=["The time of a job is divided among its runs, and summed over all workers."],
     )
     words = (
-        f"Were each row of each table trained by itself, the plan would take "
-        f"{_count(naive, 'training')}. Rows that differ only in how they are decoded or chosen "
-        f"share theirs, so that {shared:,} are enough: {1 - shared / naive:.0%} fewer."
+        f"If each row of each table were trained separately, the plan would need "
+        f"{_count(naive, 'training')}. Rows that differ only in decoding or selection share a "
+        f"training, so {shared:,} are enough: {1 - shared / naive:.0%} fewer."
     )
     return report.Section("Cost", [grid, report.Text([words])])
 
@@ -188,7 +188,7 @@ def _failures(entries: Sequence[Entry]) -> report.Section:
         return report.Section("Failures", [report.Text(["None."])])
     columns = [report.Column("run", words=True), report.Column("cause", words=True)]
     rows = [(_what(entry), entry.cause or "") for entry in failed]
-    # One error may have ended thousands of runs: its traceback is shown once.
+    # One error can end thousands of runs: its traceback is shown once.
     tracebacks = Counter((entry.cause, entry.traceback) for entry in failed if entry.traceback)
     codes: list[report.Block] = [
         report.Code(f"{cause} ({_count(number, 'run')})", text or "")

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...displays.drawing import drawn_names
-from ...utils.checks import shown
 from ...utils.extras import require
 from ...utils.typing import AnyArray
-from ..plan.model import Dataset, Method, Part, Plan, Setting
+from ..plan.model import Dataset, Method, Part, Setting
 from ..runs.entry import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
@@ -45,27 +44,15 @@ _MOST_COUNTED = 3  # methods whose trials fit into a title
 _MOST_POINTS = 10
 
 
-def loss_curves(
-    runs: Runs,
-    base: str,
-    dataset: str,
-) -> Figure | None:
+def loss_curves(runs: Runs, part: Part, dataset: Dataset) -> Figure | None:
     """Plot the training and validation loss of methods, a panel for each setting.
 
     These are the methods that SCEL chooses for (in the paper CPE-I, CPE-F and CPE-T), whose losses
     can be compared, and those of the user, as far as they were run. Lines are means over trials,
     each trial with the learning rate chosen at the last epoch; bands are one standard deviation to
     both sides.
-
-    Parameters
-    ----------
-    runs : Runs
-        With their curves.
-    base, dataset : str
-        Their names in the plan.
     """
-    part, data = _find(runs.plan, base, dataset)
-    panels = {setting: _histories(runs, part, data, setting) for setting in part.settings}
+    panels = {setting: _histories(runs, part, dataset, setting) for setting in part.settings}
     methods = [m for m in _drawn_methods(part) if any(panel[m] for panel in panels.values())]
     if not methods:
         return None
@@ -91,14 +78,15 @@ def loss_curves(
     Line2D = require("matplotlib.lines", "report", _WHAT).Line2D
     handles = [Line2D([], [], markersize=5, **look) for look in looks]
     figure.legend(handles=handles, loc="outside lower center", ncols=n_wide, fontsize=9)
-    figure.suptitle(f"Loss on {_label(dataset)}, {_label(base)}: mean ± deviation", fontsize=11)
+    where = f"{_label(dataset.name)}, {_label(part.base.name)}"
+    figure.suptitle(f"Loss on {where}: mean ± deviation", fontsize=11)
     return figure
 
 
 def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
     """Return the curves that `loss_curves` draws, by the hash of their run.
 
-    They are a small part of all curves. An export with them is enough for all tables and figures.
+    An export with only these curves, a small part of all, is enough for all tables and figures.
     """
     return {
         entry.hash: {name: entry.curves[name] for name in _LOSSES}
@@ -107,16 +95,6 @@ def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
         for trials in _histories(runs, part, dataset, setting).values()
         for entry in trials
     }
-
-
-def _find(plan: Plan, base: str, dataset: str) -> tuple[Part, Dataset]:
-    parts = {part.base.name: part for part in plan.parts}
-    if base not in parts:
-        raise ValueError(f"base must be one of {', '.join(parts)}; got {shown(base)}")
-    datasets = {d.name: d for d in parts[base].datasets}
-    if dataset not in datasets:
-        raise ValueError(f"dataset must be one of {', '.join(datasets)}; got {shown(dataset)}")
-    return parts[base], datasets[dataset]
 
 
 def _drawn_methods(part: Part) -> list[Method]:
@@ -155,7 +133,7 @@ def _draw_losses(ax: Any, histories: Sequence[list[Entry]]) -> None:
 
 
 def _trials(counts: Mapping[str, int], of: int) -> str:
-    """Return the number of trials, or that of each method if they differ."""
+    """Return the number of trials as text; of each method if the numbers differ."""
     if len(set(counts.values())) == 1:
         return f"{next(iter(counts.values()))}/{of} trials"
     if len(counts) > _MOST_COUNTED:
@@ -166,13 +144,14 @@ def _trials(counts: Mapping[str, int], of: int) -> str:
 def accuracy_by_noise(tables: Iterable[Table]) -> Figure | None:
     """Plot accuracy against the noise of strong labels: a panel for each base and data set.
 
-    Lines are means over trials, bars one standard deviation; faint dashed lines are the paper's, if
-    the paper has any.
+    Lines are means over trials, and bars are one standard deviation. Faint dashed lines are the
+    paper's accuracies.
+
     The noise level of a setting comes from its name, such as strong or noise-0.1.
     """
     groups = {
         name: shown
-        for name, rows in _groups(t for t in tables if t.name not in COMPARISONS).items()
+        for name, rows in _groups(t for t in tables if not t.name.startswith(COMPARISONS)).items()
         if (shown := {at: row for at, row in rows.items() if _is_shown(row)})
         and any(cell.n and _noise(c[1]) for row in shown.values() for c, cell in row.items())
     }

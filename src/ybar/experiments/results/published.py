@@ -58,8 +58,8 @@ def accuracy(
 ) -> Accuracy | None:
     """Return the paper's accuracy for a cell; None if it has none, or had another protocol.
 
-    Ignored are the learning rates, LightGBM's bins, which the paper does not name, whether learning
-    rates of trees that cannot win end early, and how cpe-t trains its T.
+    The comparison ignores the learning rates, LightGBM's bins (which the paper does not name),
+    early stopping of boosting, and how cpe-t trains its T.
     """
     trains_alike = training_of(part, method, setting) == training_of(
         replace(part, uniform_risk=True), method, setting

@@ -65,7 +65,7 @@ def terminal(table: Table) -> rich.table.Table:
 
 
 def markdown(table: Table) -> str:
-    """Return a table with its title and caption, a line for each setting and row."""
+    """Return a table with its title and caption, one line per setting and row."""
     grid = _Grid.of(table)
     header = ["setting", ""]
     for dataset in grid.datasets:

@@ -21,9 +21,9 @@ from .layouts import Layout, Row, caption, layouts
 
 __all__ = ["Agreement", "Cell", "Difference", "Table", "agreement", "build"]
 
-# Rounding of binary fractions must not decide whether 1.4 is more than 1 + 2 * 0.2.
+# Tolerance: rounding must not decide whether 1.4 is more than 1 + 2 * 0.2.
 _ROUNDING = 1e-9
-# Nor whether 90.65 becomes 90.6 or 90.7: an export has fewer digits than a ledger.
+# Nor whether 90.65 is printed as 90.6 or 90.7: an export has fewer digits than a ledger.
 _DIGITS = 9
 
 
@@ -33,30 +33,14 @@ Place = tuple[str, str, str, str, Dataset, Setting]
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one data set under one setting.
+    """One method on one data set under one setting."""
 
-    Attributes
-    ----------
-    accuracies : tuple of float
-        In percent, one for each trial that is complete.
-    of : int
-        How many trials are planned; 0 if the plan does not have the cell.
-    paper : (float, float) or None
-        The published accuracy and standard deviation; None if there are none for this protocol.
-    rates : tuple of float or None
-        The learning rate chosen in each trial.
-    failed : int
-        How many runs of those trials failed and could not be chosen.
-    repeats : bool
-        Whether a row of an earlier table has the same cell.
-    """
-
-    accuracies: tuple[float, ...] = ()
-    of: int = 0
-    paper: published.Accuracy | None = None
-    rates: tuple[float | None, ...] = ()
-    failed: int = 0
-    repeats: bool = False
+    accuracies: tuple[float, ...] = ()  # in percent, of each complete trial
+    of: int = 0  # planned trials; 0 if the plan does not have the cell
+    paper: published.Accuracy | None = None  # what was published for this protocol
+    rates: tuple[float | None, ...] = ()  # the learning rate chosen in each trial
+    failed: int = 0  # runs that failed and could not be chosen
+    repeats: bool = False  # a row of an earlier table has the same cell
 
     @property
     def n(self) -> int:
@@ -85,7 +69,7 @@ class Cell:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the mean is off by more than 1 point + two of the paper's standard deviations.
+        """Whether the mean differs by more than 1 point + two of the paper's standard deviations.
 
         None if there is nothing to compare.
         """
@@ -95,7 +79,7 @@ class Cell:
 
     @property
     def tolerance(self) -> float:
-        """How many points our mean may be off before it differs; NaN without the paper's."""
+        """How many points our mean may differ from the paper's and still agree; NaN without one."""
         return 1 + 2 * self.paper[1] if self.paper else math.nan
 
     @property
@@ -112,24 +96,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: rows of cells, a column for each data set and setting.
+    """A table: rows of cells, a column for each data set and setting."""
 
-    Attributes
-    ----------
-    name : str
-        "main", "linear-clean", "linear-noisy", "decoders", "traditional", "validation-cpe-t" or
-        "validation-fwd"; for a base that the paper does not have, the name of the base.
-    caption : str
-        How the numbers were chosen, and what the marks mean.
-    columns : tuple of (data set, setting)
-    rows : tuple of (label, cells)
-    """
-
-    name: str
+    name: str  # such as "main"; for a base that the paper does not have, the name of the base
     title: str
-    caption: str
-    columns: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    caption: str  # how the numbers were chosen, and what the marks mean
+    columns: tuple[tuple[str, str], ...]  # data set and setting
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]  # labels and cells
 
     def cells(self) -> Iterable[tuple[str, str, str, Cell]]:
         """Yield all cells, with their row, data set and setting."""
@@ -146,27 +119,11 @@ def as_text(accuracy: published.Accuracy | None, between: str = " ± ") -> str:
     return f"{mean:.1f}" if math.isnan(std) else f"{mean:.1f}{between}{std:.1f}"
 
 
-def build(
-    runs: Runs,
-    *,
-    epoch: str = "last",
-    ure: str = "given",
-) -> list[Table]:
+def build(runs: Runs, *, epoch: str = "last", ure: str = "given") -> list[Table]:
     """Return the tables of a plan, filled as far as its runs are recorded.
 
-    Parameters
-    ----------
-    runs : Runs
-    epoch : {"last", "best"}
-        Whether the last epoch counts, or the one with the lowest validation loss.
-    ure : {"given", "uniform"}
-        The transition matrix for methods that URE chooses.
-
-    Returns
-    -------
-    list of Table
-        A trial counts once the runs of all its learning rates have ended. A run that failed is not
-        chosen, and a trial whose runs all failed does not count.
+    `epoch` and `ure` are those of `Rule`. A trial counts once the runs of all its learning rates
+    have ended. A run that failed is not chosen, and a trial whose runs all failed does not count.
     """
     for name, value, allowed in (("epoch", epoch, EPOCHS), ("ure", ure, URES)):
         if value not in allowed:
@@ -187,13 +144,13 @@ def build(
 
 
 def _place(row: Row, column: tuple[Dataset, Setting]) -> Place:
-    """Return what cells of different tables have in common if they show the same accuracies."""
+    """Return a key that is equal for cells of different tables with the same accuracies."""
     method = row.method
     return row.part.base.name, method.name, method.decoder, method.criterion, *column
 
 
 def _table(layout: Layout, runs: Runs, rule: Rule, seen: set[Place]) -> Table:
-    """Return a table whose cells are marked if they were seen; all of them are seen then."""
+    """Return a table with its cells marked if they are in `seen`, and add them to `seen`."""
     parts = [row.part for row in layout.rows]
     settings = dict.fromkeys(s for part in parts for s in part.settings if layout.keep(s))
     columns = [
@@ -202,19 +159,12 @@ def _table(layout: Layout, runs: Runs, rule: Rule, seen: set[Place]) -> Table:
         for setting in settings
         if any(dataset in part.datasets and setting in part.settings for part in parts)
     ]
-    rows = tuple(
-        (
-            row.label,
-            tuple(
-                replace(
-                    _cell(row, layout.source, *column, runs, rule),
-                    repeats=_place(row, column) in seen,
-                )
-                for column in columns
-            ),
-        )
-        for row in layout.rows
-    )
+    rows = []
+    for row in layout.rows:
+        cells = (_cell(row, layout.source, *column, runs, rule) for column in columns)
+        repeats = (_place(row, column) in seen for column in columns)
+        pairs = zip(cells, repeats, strict=True)
+        rows.append((row.label, tuple(replace(cell, repeats=again) for cell, again in pairs)))
     seen |= {_place(row, column) for row in layout.rows for column in columns}
     compared = any(cell.paper for _, cells in rows for cell in cells)
     return Table(
@@ -222,7 +172,7 @@ def _table(layout: Layout, runs: Runs, rule: Rule, seen: set[Place]) -> Table:
         layout.title,
         caption(layout.rows, rule, compared),
         tuple((dataset.name, setting.name) for dataset, setting in columns),
-        rows,
+        tuple(rows),
     )
 
 
@@ -256,33 +206,15 @@ class Difference(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How many of the paper's cells were run, are complete, and agree with the paper.
-
-    Attributes
-    ----------
-    published : int
-        Cells that have a published accuracy.
-    run : int
-        Of these, cells with at least one trial.
-    complete : int
-        Cells with all trials.
-    agree : int
-        Cells that were run and do not differ.
-    tested : int
-        Cells with the paper's five trials that do not repeat a row of another table.
-    within : int
-        Of these, cells whose means are within two standard errors.
-    differing : tuple of Difference
-        Cells that were run and differ, the largest difference first.
-    """
+    """How many of the paper's cells were run, are complete, and agree with the paper."""
 
     published: int
-    run: int
-    complete: int
-    agree: int
-    tested: int
-    within: int
-    differing: tuple[Difference, ...]
+    run: int  # with at least one trial
+    complete: int  # with all trials
+    agree: int  # run, and do not differ
+    tested: int  # with the paper's five trials, and not a repeated row of another table
+    within: int  # of these, means within two standard errors
+    differing: tuple[Difference, ...]  # the largest difference first
 
 
 def agreement(tables: Iterable[Table]) -> Agreement:

@@ -30,24 +30,24 @@ _SECONDS_WITHOUT_WORKERS = 90.0
 _PROGRESS = "ybar-progress"
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no other
 _WHAT = "a sweep"
-# Forks of one process that has imported everything start at once. Elsewhere than on Linux, the
-# system's libraries do not survive a fork.
+# Forks of one process that has imported everything start fast. On systems other than Linux,
+# system libraries do not survive a fork.
 _FORKS = sys.platform == "linux"
 _IMPORTED_ONCE = ["distributed.nanny", __name__, "ybar.neural.fitting"]  # the last imports torch
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _SETTINGS = {
-    # A job whose worker died comes back to the sweep, which counts.
+    # Dask does not repeat a job whose worker died: the sweep does, and counts the attempts.
     "distributed.scheduler.allowed-failures": 0,
-    # The profiler looks a hundred times per second what a worker does, for a tenth of its time.
+    # The profiler samples a worker a hundred times per second, which takes a tenth of its time.
     "distributed.worker.profile.enabled": False,
-    # Dask's own also make workers return memory at every chance, to ask for it again at once.
+    # Dask's defaults make workers return memory that they need again at once.
     "distributed.nanny.pre-spawn-environ": _THREADS,
     "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
 }
 
 
 class ExecutionError(FailureError):
-    """Jobs cannot be run at all; the message says why and what to do."""
+    """No job can be run; the message says why and what to do."""
 
 
 class Cluster:
@@ -56,8 +56,8 @@ class Cluster:
     Parameters
     ----------
     address : str or None
-        The address of a scheduler. None: start worker processes on this machine. They end with
-        `close`, or with this process, however it ends.
+        The address of a scheduler. None starts worker processes on this machine, which end with
+        `close`, or when this process ends for any reason.
     n : int
         How many worker processes to start.
     """
@@ -89,7 +89,7 @@ class Cluster:
         except (OSError, ValueError, ImportError) as error:
             reason = str(error) or f"no answer within {_SECONDS_TO_CONNECT:.0f} s"
             raise ExecutionError(
-                f"dask must be the address of a scheduler that runs; nothing answered at "
+                f"dask must be the address of a running scheduler; nothing answered at "
                 f"{address} ({reason}). Start one with: dask scheduler"
             ) from error
         client.subscribe_topic(_PROGRESS, self._note_progress)
@@ -102,7 +102,7 @@ class Cluster:
         return 0 if self._broken else n_threads - len(self._jobs)
 
     def _count_threads(self) -> int:
-        """Ask for the workers; after a while without any warn, and later stop a local cluster."""
+        """Count the workers' threads. Without any, warn; after longer, stop a local cluster."""
         with self._answering():
             ncores = self._client.scheduler.ncores
             n_threads = sum(self._client.sync(ncores, callback_timeout=self._patience).values())
@@ -111,11 +111,11 @@ class Cluster:
         alone = time.monotonic() - self._alone_since
         if alone > _SECONDS_TO_COME_BACK and not self._warned:
             self._warned = True
-            warnings.warn("the cluster has no workers; waiting for some", stacklevel=4)
+            warnings.warn("the cluster has no workers; waiting until one connects", stacklevel=4)
         if self.local and alone > _SECONDS_WITHOUT_WORKERS:
             raise ExecutionError(
-                "the local cluster lost all its workers and started no others. The same command "
-                "continues"
+                "the local cluster lost all its workers and did not replace them. Run the same "
+                "command again to continue"
             )
         return int(n_threads)
 
@@ -140,39 +140,39 @@ class Cluster:
                 ended += [] if result is None else [(job, result)]
             elif share is not None:
                 progress(job, share)
-        if self._broken and not ended:  # what has ended well is recorded first
+        if self._broken and not ended:  # first record the jobs that ended
             raise ExecutionError(self._broken)
         return ended
 
     def _result(self, future: Any) -> list[Outcome] | Died | None:
-        """Return what came of a job; None for an error that stops the sweep."""
+        """Return the result of a job; None for an error that stops the sweep."""
         if future.status == "finished":
             with self._answering():
                 outcomes: list[Outcome] = future.result(timeout=self._patience)
             return outcomes
         error = future.exception() if future.status == "error" else None
         if isinstance(error, self._distributed.KilledWorker):
-            return Died("its process ended by itself (often a sign that memory ran out)")
+            return Died("its process ended (often because memory ran out)")
         self._broken = (
-            f"a worker could not run a job ({error or future.status}). All workers need the same "
-            "ybar, with its extras, and the same data"
+            f"a worker could not run a job ({error or future.status}). Install the same version of "
+            "ybar with the same extras, and the same data, on all workers"
         )
         return None
 
     def _note_progress(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Note the share of a job that is done; in the thread of the client."""
+        """Record the progress of a job; called in the thread of the client."""
         _, message = event
         self._shares[message["key"]] = message["share"]
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:
-        """Turn what happens without the scheduler into one line."""
+        """Raise one clear error if the scheduler does not answer."""
         try:
             yield
         except Exception as error:
             raise ExecutionError(
-                f"the scheduler of the cluster was lost ({type(error).__name__}). The same "
-                "command continues once it is there again"
+                f"the scheduler of the cluster was lost ({type(error).__name__}). Restart the "
+                "scheduler, then run the same command again to continue"
             ) from error
 
     def _leave(self) -> None:
@@ -190,14 +190,14 @@ class Cluster:
 
 
 async def _ask_who(distributed: Any, address: str) -> None:
-    """Ask a scheduler who it is: `Client` would wait for ever for a port that says nothing."""
+    """Check that a scheduler answers: `Client` would wait forever for a silent port."""
     async with asyncio.timeout(_SECONDS_TO_CONNECT), distributed.rpc(address) as scheduler:
         await scheduler.identity()
 
 
 @contextlib.contextmanager
 def _settings_of_workers() -> Iterator[None]:
-    """Set what Dask starts workers with, and restore the environment, which Dask changes too."""
+    """Set the settings of new workers; restore the environment, which Dask changes, at the end."""
     dask: Any = require("dask", "dask", _WHAT)
     before = dict(os.environ)
     try:
@@ -219,7 +219,7 @@ def _start_local(distributed: Any, n: int) -> Any:
                 if _FORKS:
                     _start_fork_server(distributed)
                 return distributed.LocalCluster(
-                    env=dict(os.environ),  # as it is now, not as the fork server found it
+                    env=dict(os.environ),  # the current one, not that of the fork server's start
                     n_workers=n,
                     threads_per_worker=1,
                     processes=True,
@@ -230,28 +230,28 @@ def _start_local(distributed: Any, n: int) -> Any:
         except RuntimeError as error:
             if attempt + 1 == _STARTS:
                 raise ExecutionError(
-                    f"the worker processes ended {_STARTS} times before they took a job "
-                    f"({error}). What they printed is above"
+                    f"the worker processes ended {_STARTS} times before they started a job "
+                    f"({error}). Their output is above"
                 ) from error
     raise AssertionError
 
 
 def _start_fork_server(distributed: Any) -> None:
-    """Start the process that workers are forked from; it goes on to import what jobs need."""
+    """Start the process that workers are forked from, which imports what jobs need."""
     os.environ.update(_THREADS)
-    context = distributed.utils.get_mp_context()  # sets a list of its own when first called
+    context = distributed.utils.get_mp_context()  # its first call replaces the list
     context.set_forkserver_preload(_IMPORTED_ONCE)
     forkserver.ensure_running()
 
 
 def _kill_workers(local: Any) -> None:
-    """End the processes at once: they only compute, and leave nothing in disorder."""
+    """Kill the processes: they only compute, so nothing is left half-done."""
 
     async def kill() -> None:
         nannies = list(local.workers.values())
         processes = [nanny.pid for nanny in nannies if nanny.pid]
         closed = asyncio.gather(*(nanny.close() for nanny in nannies))
-        await asyncio.sleep(0)  # from here on the nannies replace no worker
+        await asyncio.sleep(0)  # the nannies no longer replace workers
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, _KILL)
@@ -263,14 +263,14 @@ def _kill_workers(local: Any) -> None:
 
 @contextlib.contextmanager
 def _blocked_interrupts() -> Iterator[None]:
-    """Let threads and processes that start in here ignore Ctrl-C, which a terminal sends to all.
+    """Make threads and processes that start inside ignore Ctrl-C, which a terminal sends to all.
 
-    The thread that Dask starts here starts the workers, also those that replace others.
+    The thread that Dask starts here also starts replacements of workers.
     """
     if not hasattr(signal, "pthread_sigmask"):  # not a POSIX system
         yield
         return
-    # It would start with the first worker, and unblock interrupts for that one.
+    # Started now: it would otherwise start with the first worker, and unblock its interrupts.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -19,11 +19,22 @@ from ..plan.model import Dataset, Facts, Neighbors, Part, Plan, Setting
 
 # The facts of published data, so that a dry run need not download them.
 PUBLISHED = {
-    name: Facts(sha256, 60_000, 784, tuple(map(str, datasets.REGISTRY[name].classes)))
-    for name, sha256 in (
-        ("mnist", "d3b60201899d400466b02a4ae8111406dcc74a0cb1e99655bfae939accce07ff"),
-        ("fashion-mnist", "a9ba6e0004f489b24c0f0344f14dba3588db4217061f7439624809a5b6243273"),
-        ("kmnist", "4740e5c9565e1c3387735c666712b776ca3e1bf20a58c68313c23245e68096f8"),
+    name: Facts(sha256, n_rows, n_features, tuple(map(str, datasets.REGISTRY[name].classes)))
+    for name, n_rows, n_features, sha256 in (
+        ("mnist", 60_000, 784, "d3b60201899d400466b02a4ae8111406dcc74a0cb1e99655bfae939accce07ff"),
+        (
+            "fashion-mnist",
+            60_000,
+            784,
+            "a9ba6e0004f489b24c0f0344f14dba3588db4217061f7439624809a5b6243273",
+        ),
+        ("kmnist", 60_000, 784, "4740e5c9565e1c3387735c666712b776ca3e1bf20a58c68313c23245e68096f8"),
+        (
+            "cifar10",
+            50_000,
+            3072,
+            "bcbda401dda9441498a14330ad74fdd12a53a6f7b57cae65234a9049202a26df",
+        ),
     )
 }
 
@@ -49,12 +60,12 @@ def load(dataset: Dataset) -> Bunch:
 
 @functools.lru_cache(maxsize=1)
 def load_planned(dataset: Dataset, expected: str) -> Bunch:
-    """Return the data, scaled as the plan says, if they are those that the plan was made for."""
+    """Return the data, scaled as the plan says, after checking their sha256."""
     data = load(dataset)
     actual = sha256(data)
     if actual != expected:
         raise InputError(
-            f"dataset {dataset.name!r} must be the one planned with, of sha256 {expected}; got "
+            f"dataset {dataset.name!r} must be the data of the plan, with sha256 {expected}; got "
             f"{actual}. Copy the same files to every worker"
         )
     if dataset.scaled and data.X_train.dtype != np.uint8:
@@ -64,7 +75,7 @@ def load_planned(dataset: Dataset, expected: str) -> Bunch:
 
 
 def facts(dataset: Dataset, *, download: bool = True) -> Facts:
-    """Return what a plan must know of a data set."""
+    """Return the facts of a data set that a plan needs."""
     published = None if dataset.path else PUBLISHED.get(dataset.name)
     if published and not download and datasets.find(dataset.name) is None:
         return published
@@ -74,7 +85,7 @@ def facts(dataset: Dataset, *, download: bool = True) -> Facts:
 
 
 def sha256(data: Bunch) -> str:
-    """Return the sha256 of all features and labels, whatever file they came from."""
+    """Return the sha256 of all features and labels, independent of the file format."""
     digest = hashlib.sha256()
     for name in ("X_train", "y_train", "X_test", "y_test"):
         array = np.ascontiguousarray(data[name])
@@ -113,7 +124,7 @@ def assumed_orders(plan: Plan, facts: Mapping[Dataset, Facts]) -> list[str]:
 
 
 def check(plan: Plan, facts: Mapping[Dataset, Facts]) -> None:
-    """Raise ValueError for what a plan asks of data that they do not have."""
+    """Raise `InputError` if the data do not have what the plan needs."""
     for part in plan.parts:
         for dataset in part.datasets:
             if dataset in facts:
@@ -134,7 +145,7 @@ def _check_part(part: Part, dataset: Dataset, facts: Facts, fraction: float) -> 
     if isinstance(part.base, Neighbors) and min(part.base.n_neighbors) > n_training:
         raise InputError(
             f"n_neighbors of base {part.base.name!r} must have values up to {n_training}, the rows "
-            f"of dataset {dataset.name!r} to train on; got {min(part.base.n_neighbors)} at least"
+            f"of dataset {dataset.name!r} to train on; the smallest is {min(part.base.n_neighbors)}"
         )
     for setting in part.settings:
         if isinstance(setting.transition, str):
@@ -143,7 +154,7 @@ def _check_part(part: Part, dataset: Dataset, facts: Facts, fraction: float) -> 
             raise InputError(
                 f"transition of setting {setting.name!r} must have a row for each of the "
                 f"{facts.n_classes} classes of dataset {dataset.name!r}; got "
-                f"{len(setting.transition)} rows. Name the settings of each [[base]] apart"
+                f"{len(setting.transition)} rows. List other settings for this dataset"
             )
         try:
             matrix_of(setting, facts.classes)

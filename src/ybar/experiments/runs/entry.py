@@ -26,36 +26,16 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A recorded run.
+    """A recorded run; see `outcome.Outcome`."""
 
-    Attributes
-    ----------
-    hash : str
-        The name of the run: the hash of its configuration.
-    config : dict
-        All that the outcome depends on, see `plan.jobs.config`.
-    cause, traceback : str or None
-        Why the run failed; None if it did not.
-    scores : dict of float
-        What tables are built from, such as ``last.accuracy_l1``; see `networks.scores`.
-    curves : dict of ndarray
-        The values of each epoch; empty if they were not asked for.
-    seconds : float
-        The run's share of the time of its job.
-    finished : str
-        When the run ended, as an ISO date in UTC.
-    versions : dict of str
-        The versions of ybar, Python and the libraries.
-    """
-
-    hash: str
-    config: dict[str, Any]
+    hash: str  # its name
+    config: dict[str, Any]  # all that the outcome depends on; see `plan.jobs.config`
     cause: str | None = None
     traceback: str | None = None
     scores: dict[str, float] = field(default_factory=dict)
-    curves: dict[str, AnyArray] = field(default_factory=dict)
+    curves: dict[str, AnyArray] = field(default_factory=dict)  # empty if not asked for
     seconds: float = 0.0
-    finished: str = ""
+    finished: str = ""  # an ISO date in UTC
     versions: dict[str, str] = field(default_factory=dict)
 
 

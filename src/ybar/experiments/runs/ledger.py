@@ -1,8 +1,8 @@
 """The ledger: the outcome of every run, in one SQLite file.
 
 A run is written once and whole, in one transaction, so that a process that is killed leaves no
-half-written run. A sweep claims the runs that it works on. Its claims count only while it holds the
-lock on a file (see `locks`): the claims of a sweep that died are void.
+half-written run. A sweep claims the runs that it works on. A claim is valid only while its sweep
+holds the lock on a file (see `locks`), so the claims of a sweep that died are void.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CREATE TABLE run (
 );
 CREATE TABLE claim (hash TEXT PRIMARY KEY, owner TEXT NOT NULL);
 """
-# A table of its own: a ledger from before there were checksums stays readable, also by its sweep.
+# A separate table: older versions of ybar, which knew no checksums, can read the ledger too.
 _CHECKSUMS = "CREATE TABLE IF NOT EXISTS checksum (hash TEXT PRIMARY KEY, sha256 TEXT NOT NULL)"
 _SELECTED = ", ".join(COLUMNS)
 _INSERT = f"INSERT OR IGNORE INTO run ({_SELECTED}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
@@ -77,7 +77,7 @@ class Ledger:
     ----------
     path : path
     write : bool
-        Whether to open it for writing: if that is impossible, an error is raised at once.
+        Whether to open it for writing, which raises an error at once if it is impossible.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Ledger:
             self._connection = self._open(write)
 
     def _open(self, write: bool) -> sqlite3.Connection:
-        # For reading too it is opened for writing: SQLite then repairs what a killed writer left.
+        # Opened for writing even to read: SQLite then repairs what a killed writer left.
         mode = "rwc" if write else "rw" if os.access(self.path, os.W_OK) else "ro"
         name = f"{self.path.resolve().as_uri()}?mode={mode}"
         if not write and self.path.stat().st_size == 0:
@@ -211,9 +211,9 @@ class Ledger:
         return sorted(sound, key=_place)
 
     def _read(self, *, curves: bool) -> tuple[list[Entry], dict[int, list[str]]]:
-        """Return the sound runs, and the names that a damaged one may have, likely ones first.
+        """Return the intact runs, and the names that damaged ones may have, likely ones first.
 
-        A run whose row is gone, but not its checksum, has a row below 0.
+        A run that has a checksum but no row gets a negative row number.
         """
         with self._errors():
             checksums = self._checksums()
@@ -228,7 +228,7 @@ class Ledger:
                     if expected is not None and checksum(values) != expected:
                         raise ValueError(f"run {entry.hash} has another checksum")
                     sound[entry.hash] = entry
-                except Exception:  # whatever the bytes of a damaged row lead to
+                except Exception:  # damaged bytes can raise any error
                     names = _names(values) or {f"row {rowid}"}
                     damaged[rowid] = sorted(names, key=lambda name: name not in checksums)
         lost = checksums.keys() - sound.keys() - set().union(*damaged.values())
@@ -272,7 +272,7 @@ class Ledger:
         return new
 
     def _is_less(self, entry: Entry) -> bool:
-        """Return whether the recorded run failed, or has fewer curves than the entry."""
+        """Return whether the recorded run failed or has fewer curves than the entry."""
         query = "SELECT cause IS NOT NULL, curves FROM run WHERE hash = ?"
         row = self._connection.execute(query, (entry.hash,)).fetchone()
         return bool(row and (row[0] or len(unpack(row[1])) < len(entry.curves)))
@@ -282,9 +282,9 @@ class Ledger:
             self._connection.execute(f"DELETE FROM {table} WHERE hash = ?", (name,))  # noqa: S608
 
     def forget(self, names: Iterable[str], *, failed: bool) -> int:
-        """Delete those of the runs that are damaged, so that they are run again.
+        """Delete damaged runs among these, so that they are run again.
 
-        With `failed` also those that failed. Return how many of these there were.
+        With `failed`, also delete failed runs. Return the number of failed runs.
         """
         wanted = set(names)
         _, damaged = self._read(curves=True)
@@ -301,7 +301,7 @@ class Ledger:
         return len(n_failed)
 
     def claim(self, names: Sequence[str]) -> Claimed:
-        """Claim those of the runs that are neither recorded nor claimed by another sweep.
+        """Claim the runs that are neither recorded nor claimed by another sweep.
 
         Without locks (see `locks`) two sweeps may run the same run, but it is recorded once.
         """
@@ -348,7 +348,7 @@ def _place(entry: Entry) -> tuple[Any, ...]:
 
 
 def _names(values: Sequence[Any]) -> set[str]:
-    """Return the names that a damaged run may have: as it is recorded, and of its configuration."""
+    """Return the possible names of a damaged run: as recorded, and of its configuration."""
     named = dict(zip(COLUMNS, values, strict=False))
     names = {named.get("hash")}
     with contextlib.suppress(ValueError, TypeError):

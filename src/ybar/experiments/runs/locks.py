@@ -1,4 +1,4 @@
-"""Files whose lock says that a process is alive: the system releases the lock when it ends.
+"""Lock files that show which processes are alive: a lock is released when its process ends.
 
 On systems without `fcntl`, and on file systems without locks, every lock counts as free.
 """

@@ -97,7 +97,7 @@ def decoders_of(method: methods.Method) -> list[str]:
 def _data(
     data: Bunch, trial: Trial, T: FloatArray, y_comp: AnyArray, decoders: list[list[str]]
 ) -> Data:
-    """Return the rows and labels, with what each epoch records of each decoder's predictions."""
+    """Return the rows and labels, with the values that each epoch records for each decoder."""
     from ...neural.evaluate import ure_losses
     from ...neural.population import Data  # imports torch
     from ...neural.samples import Samples
@@ -172,8 +172,8 @@ def scores(curves: dict[str, AnyArray], comparable_from: int = 1) -> dict[str, f
     """Return all values at the last epoch, and at the lowest of each validation loss.
 
     Their names are ``last.<curve>`` and ``best-<criterion>.<curve>``, such as
-    ``best-scel.accuracy_l1``, and ``best-<criterion>.epoch``. Epochs before `comparable_from` had
-    another T and are not among the best.
+    ``best-scel.accuracy_l1``, and ``best-<criterion>.epoch``. Epochs before `comparable_from` do
+    not count as best, because T was different.
     """
     criteria = [name for name in curves if name == "scel" or name.startswith("ure_")]
     places = {"last": len(curves["scel"]) - 1}

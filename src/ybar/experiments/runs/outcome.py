@@ -15,29 +15,15 @@ Progress = Callable[[float], Any]
 
 @dataclass
 class Outcome:
-    """The outcome of a run.
-
-    Attributes
-    ----------
-    cause : str or None
-        Why the run failed, in one line; None if it did not.
-    curves : dict of ndarray
-        The values of each epoch (or of each candidate of a search path).
-    scores : dict of float
-        What tables are built from, such as ``last.accuracy_l1``; see `networks.scores`.
-    seconds : float
-        The run's share of the time of its job.
-    versions : dict of str
-        The versions of ybar, Python and the libraries.
-    """
+    """The outcome of a run."""
 
     training: Training
-    cause: str | None = None
+    cause: str | None = None  # why it failed, in one line
     traceback: str | None = None
-    curves: dict[str, AnyArray] = field(default_factory=dict)
-    scores: dict[str, float] = field(default_factory=dict)
-    seconds: float = math.nan
-    versions: dict[str, str] = field(default_factory=dict)
+    curves: dict[str, AnyArray] = field(default_factory=dict)  # by epoch or candidate
+    scores: dict[str, float] = field(default_factory=dict)  # for tables; see `networks.scores`
+    seconds: float = math.nan  # its share of the time of its job
+    versions: dict[str, str] = field(default_factory=dict)  # of ybar, Python and the libraries
 
 
 class Trial(NamedTuple):

@@ -45,16 +45,16 @@ def run(
 ) -> list[Outcome]:
     """Return the outcome of each run of a job, in the order of its trainings.
 
-    A run that raises does not end the others: the job is split until the run is alone. Errors of
-    the machine, such as other data or a missing module, are raised. `progress` is called now and
-    then with the share of the job that is done. `source` is the hash of ybar's source (see
-    `versions`) that the job was planned with: a worker may have another ybar.
+    A run that raises does not end the others: the job is split until the failing run is alone.
+    Errors of the machine, such as different data or a missing module, are raised. `progress` is
+    called regularly with the share of the job that is done. `source` is the hash of ybar's source
+    when the job was planned (see `versions`): a worker may have another version of ybar.
     """
     started = time.perf_counter()
-    actual = versions()["source"]  # now: the files may change during the run
+    actual = versions()["source"]  # before the run: the files may change during it
     if source is not None and source != actual:
         raise ImportError(
-            f"ybar must be the one planned with, whose source has the sha256 {source}…; this "
+            f"ybar must be the version of the plan, whose source has sha256 {source}…; this "
             f"worker has {actual}…. Install the same on every worker"
         )
     data = load_planned(job.dataset, job.data_sha256)
@@ -78,7 +78,7 @@ def run(
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return what the outcome of a run may depend on besides its configuration."""
+    """Return the versions that the outcome of a run may depend on."""
     versions = {"python": platform.python_version()}
     for name in ("ybar", "numpy", "scipy", "scikit-learn", "torch", "lightgbm"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

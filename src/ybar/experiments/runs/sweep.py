@@ -1,7 +1,7 @@
 """Run jobs on the workers of a cluster, and record each job as it ends.
 
-Workers only compute. The caller's process claims runs and writes the ledger, so that a worker that
-dies can harm nothing but its job, which is then run again.
+Workers only compute. The caller's process claims runs and writes the ledger, so a worker that dies
+affects only its job, which is then run again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Report = Callable[[Job, float, "list[Outcome] | None"], Any]
 
 
 class Died(NamedTuple):
-    """What ended a worker before its job was done."""
+    """The reason why a worker ended before its job was done."""
 
     reason: str
 
@@ -36,7 +36,7 @@ Result = tuple[Job, list[Outcome] | Died]
 
 
 class Workers(Protocol):
-    """What a sweep needs of the workers; see `cluster.Cluster`."""
+    """The interface of workers that a sweep uses; see `cluster.Cluster`."""
 
     def n_free(self) -> int:
         """Return how many more jobs the workers can start now."""
@@ -60,15 +60,15 @@ def sweep(
     ledger : Ledger
     workers : Workers
     report : callable
-        Called now and then with a job, the share of it that is done, and its outcomes or None.
+        Called regularly with a job, the share of it that is done, and its outcomes or None.
 
     Notes
     -----
-    A job whose worker died is run again, three times in all. After that a job of several runs is
-    split in two (whose sums round differently), and a job of a single run is recorded as failed.
-    Only one job at a time runs its last attempt: jobs that share a process, such as a worker with
-    several threads, all die with it. Runs that another sweep has claimed are left to that sweep,
-    and run here if it dies. Ctrl-C passes through: what was recorded stays.
+    A job whose worker died is repeated, up to three attempts. After that, a job of several runs is
+    split in two (so sums may round differently), and a job of a single run is recorded as failed.
+    Only one job at a time runs its last attempt: if a process with several jobs dies, all of them
+    die. Runs that another sweep has claimed are left to that sweep, and run here if it dies.
+    Ctrl-C ends the sweep; recorded runs stay.
     """
     queue = _Queue(jobs, ledger)
     while queue.unfinished():
@@ -107,7 +107,7 @@ class _Queue:
         return bool(self.waiting or (self.last_attempts and self.on_last_attempt is None))
 
     def claim_next(self) -> Job | None:
-        """Return the next job, without the runs of other sweeps; None if nothing of it is left."""
+        """Return the next job, without runs that other sweeps claimed; None if no run is left."""
         last_attempt = bool(self.last_attempts) and self.on_last_attempt is None
         job = (self.last_attempts if last_attempt else self.waiting).popleft()
         names = hashes(job)
@@ -133,7 +133,7 @@ class _Queue:
             self.of_other_sweeps = []
 
     def finish(self, job: Job, result: list[Outcome] | Died) -> list[Outcome] | None:
-        """Return what to record of a job that ended, or None if it will be run again."""
+        """Return the outcomes to record of a job that ended, or None if the job is repeated."""
         self.n_running -= 1
         if job == self.on_last_attempt:
             self.on_last_attempt = None

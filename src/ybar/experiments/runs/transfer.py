@@ -1,7 +1,7 @@
 """Move runs between ledgers: export to CSV and Parquet, merge back.
 
-A CSV has only the curves that its caller selects, such as those that figures are drawn from, and
-everything else: tables can be built from it, and it can be merged. Parquet has all curves.
+A Parquet file holds all curves. A CSV holds only the curves that its caller selects, such as those
+of the figures; all else is complete, so tables can be built from it, and it can be merged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .entry import Entry
 from .ledger import Ledger, LedgerError
 
 _NAMES = ("dataset", "setting", "trial", "base", "method", "learning_rate")
-# What every configuration has, see `plan.jobs.config`.
+# Keys of every configuration; see `plan.jobs.config`.
 _CONFIGURED: dict[str, Any] = {
     **dict.fromkeys(
         ("dataset", "data_sha256", "setting", "base", "kind", "method", "assumed"), str
@@ -88,8 +88,8 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 def merge(ledger: Ledger, path: str | os.PathLike[str]) -> Merged:
     """Add the runs of another ledger, or of an export, to this one.
 
-    Runs that are here stay as they are; but a run that failed here, or has fewer curves here, is
-    replaced by one that did not fail.
+    Existing runs stay. The exception is an existing run that failed or has fewer curves: a merged
+    run that did not fail replaces it.
     """
     entries = read(path)
     new = ledger.record(entries, replace=True)
@@ -136,7 +136,7 @@ def _is_proper(entry: Entry) -> bool:
 
 
 def _columns(entries: Sequence[Entry], curves: Curves) -> dict[str, list[Any]]:
-    """Return what an export holds, by column: a value for each run, None if it has none."""
+    """Return the columns of an export: one value per run, None if it is missing."""
     scores = sorted({name for entry in entries for name in entry.scores})
     drawn = sorted({name for of_run in curves.values() for name in of_run})
     return {

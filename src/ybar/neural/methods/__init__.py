@@ -6,13 +6,13 @@ the loss of each row, (..., B). Leading dimensions are runs that train together.
 p = softmax(g) and ℓ(p, k) = -log p[k]. All computations stay in log space as long as possible, so
 that losses and gradients are finite at any finite logits and where T has zeros.
 
-A closed-form gradient computes what autograd would, in fewer passes over the logits. It works on
-arrays of shape (..., K, B), because passes over the many rows are vectorised and passes over the
-few classes are not.
+A closed-form gradient computes what autograd would, in fewer passes over the logits. Its function
+returns the loss too. It works on arrays of shape (..., K, B), because passes over the many rows are
+vectorised and passes over the few classes are not.
 
-To add a method, write its loss (and gradient) and one entry of ``METHODS`` in the module of its
-family, or call `register`. Nothing here imports torch, so that the facts about a method are known
-without it.
+To add a method, write its loss, or a function of its loss and gradient, and one entry of
+``METHODS`` in the module of its family, or call `register`. Nothing here imports torch, so that the
+facts about a method are known without it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .order_preserving import op_w
 __all__ = ["METHODS", "Method", "find", "op_w", "register", "scarce"]
 
 _FAMILIES = (risks, surrogates, order_preserving, label_sets, one_vs_rest, likelihoods)
+#: All methods by name, including those that `register` has added.
 METHODS: dict[str, Method] = {name: m for family in _FAMILIES for name, m in family.METHODS.items()}
 
 _ALLOWED: dict[str, tuple[Any, ...]] = {
@@ -77,11 +78,11 @@ def find(method: str | Loss | Method) -> Method:
 
 
 def assuming(method: Method, T: FloatArray) -> Method:
-    """Return the method with a loss that uses this T, whatever T training is passed.
+    """Return the method with a loss that always uses this T.
 
     The paper's baselines assume uniform T in the unbiased risk even where the labels follow another
-    T. A method of a whole batch then also assumes the shares of complementary labels that T has if
-    all classes are equally frequent.
+    T. A method of a whole batch then also assumes the shares of complementary labels under this T
+    and equally frequent classes.
     """
     return replace(method, assumes=tuple(map(tuple, T.tolist())))
 

@@ -23,12 +23,12 @@ def forward(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     return -(log_p + log_T.index_select(-1, y_comp)).logsumexp(-2)
 
 
-def complementary(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+def complementary(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     """Return -log p[ȳ], where p estimates q: ``cpe-i`` learns the complementary labels directly."""
     return -at_label(classes_first(logits).log_softmax(-2), y_comp)
 
 
-def surrogate_log(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
+def surrogate_log(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
     """Return -log(1 - p[ȳ]), of the surrogate complementary losses (``scl-nl``).
 
     1 - p[ȳ] is the sum of the other classes' p. With uniform T this is ``fwd`` minus log(K-1).

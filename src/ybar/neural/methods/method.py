@@ -1,4 +1,4 @@
-"""`Method`: all that the library knows of one way to learn from complementary labels."""
+"""`Method`: the facts about one way to learn from complementary labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Method:
     decoder : str
         How its predictions are made by default; "max" is argmax of its p.
     criterion : {"scel", "ure"}
-        The validation loss that selects its learning rate in the paper's protocol.
+        The validation loss that selects the learning rate in the paper's protocol.
     family : {"likelihood", "risk", "surrogate", "other"}
         "likelihood": the loss is -log q[ȳ]. "risk": an unbiased estimate of the ordinary risk, by
         the inverse of T. "surrogate": the loss does not depend on T. "other": nothing is known.
@@ -70,25 +70,57 @@ class Method:
 
     @property
     def learns_true_labels(self) -> bool:
-        """Whether true labels can train it: as complementary labels under the unit matrix."""
+        """Whether it can learn from true labels, as complementary labels under the unit matrix."""
         return self.family == "likelihood"
 
     @property
     def accepts_evidence(self) -> bool:
-        """Whether it learns from any likelihood of the classes, not from single labels only."""
+        """Whether it can learn from any likelihood of the classes, not only from single labels."""
         return self.family == "likelihood" and self.estimates == "p"
 
     @property
     def reads_rows(self) -> bool:
-        """Whether the labels of a row make one sample, not one sample each."""
+        """Whether all labels of a row form one sample."""
         return self.accepts_evidence or self.joint_labels
 
     @property
     def models_labels(self) -> bool:
-        """Whether it is trained to estimate q, so that comparing q with the rows of T decodes."""
+        """Whether training estimates q, so that q can be compared with the rows of T to decode."""
         return self.family not in ("risk", "surrogate")
 
     @property
     def inverts(self) -> bool:
         """Whether the loss needs the inverse of the T that training is passed."""
         return self.family == "risk" and self.assumes is None
+
+
+@dataclass(frozen=True)
+class LossOf:
+    """The loss of a function in closed form, which reads classes first, for classes last."""
+
+    function: Callable[..., Any]
+    whole_batch: bool
+    read: Callable[[Tensor], Tensor] | None
+    """Maps log T to the matrix that the function reads; None if that is log T."""
+
+    def __call__(
+        self, logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None = None
+    ) -> Tensor:
+        """Return the loss of each row, or of a whole batch."""
+        matrix = log_T if self.read is None else self.read(log_T)
+        weights = (weight,) if self.whole_batch else ()
+        loss: Tensor = self.function(logits.transpose(-1, -2), y_comp, matrix, *weights)[0]
+        return loss / logits.shape[-2] if self.whole_batch else loss
+
+
+def in_closed_form(
+    function: Callable[..., Any],
+    label: str,
+    *,
+    read: Callable[[Tensor], Tensor] | None = None,
+    whole_batch: bool = False,
+    **facts: Any,
+) -> Method:
+    """Return the method of a function that returns the loss and its gradient."""
+    loss = LossOf(function, whole_batch, read)
+    return Method(loss, label, gradient=function, whole_batch=whole_batch, **facts)

@@ -1,4 +1,7 @@
-"""Methods that compare or separate the classes by sigmoids. Their losses do not depend on T."""
+"""Methods that compare or separate the classes by sigmoids.
+
+Their functions return the loss and its gradient, and do not depend on T.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...utils import checks
-from .arrays import at_label, classes_first, label_index
-from .method import Method
+from .arrays import at_label, label_index
+from .method import Method, in_closed_form
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,54 +21,32 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-3
 
 
-def pairwise(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return Σ_{k≠ȳ} σ(g[ȳ] - g[k]), the pairwise comparison (``pc``, Ishida et al., 2017)."""
-    z = classes_first(logits)
-    return (at_label(z, y_comp).unsqueeze(-2) - z).sigmoid().sum(-2) - 0.5  # σ(0) at k = ȳ
+def pairwise(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Σ_{k≠ȳ} σ(g[ȳ] - g[k]) and its gradient (``pc``, Ishida et al., 2017).
 
-
-def pairwise_gradient(
-    logits: Tensor,
-    y_comp: Tensor,
-    log_T: Tensor,  # noqa: ARG001
-) -> tuple[Tensor, Tensor]:
-    """Return the loss ``pc``; -σ' at the other classes, and the sum of these σ' at ȳ."""
+    The gradient is -σ' at the other classes, and the sum of these σ' at ȳ.
+    """
     share = (at_label(logits, y_comp).unsqueeze(-2) - logits).sigmoid()
     slope = share * (1 - share)
-    total = slope.sum(-2, keepdim=True) - 0.25  # σ'(0) at k = ȳ
+    total = slope.sum(-2, keepdim=True) - 0.25  # σ(0) = 0.5 and σ'(0) at k = ȳ
     return share.sum(-2) - 0.5, (-slope).scatter_(-2, label_index(slope, y_comp), total)
 
 
 def negative_unlabelled(
     logits: Tensor,
     ruled_out: Tensor,
-    log_T: Tensor,  # noqa: ARG001
-    weight: Tensor | None = None,
-    *,
-    priors: tuple[float, ...] | None = None,
-) -> Tensor:
-    """Return Σ_k N_k(-g) + |U_k(g) - N_k(g)| of a batch (``scarce``, Wang et al., 2024).
-
-    With the logistic loss ℓ(z) = log(1 + e^(-z)) and the prior π_k of class k, N_k(g) is (1 - π_k)
-    times the mean of ℓ(g[k]) over the rows whose labels rule out class k, 0 if there are none, and
-    U_k(g) is the mean of ℓ(g[k]) over all rows. The absolute value replaces an estimate of the loss
-    on rows of class k, which is never negative.
-    """
-    z = classes_first(logits)
-    of_negative, of_all = _shares(z, ruled_out, weight, priors)
-    positive = ((of_all - of_negative) * _log_one_plus_exp(-z)).sum(-1)
-    return ((of_negative * _log_one_plus_exp(z)).sum(-1) + positive.abs()).sum(-1)
-
-
-def negative_unlabelled_gradient(
-    logits: Tensor,
-    ruled_out: Tensor,
-    log_T: Tensor,  # noqa: ARG001
+    log_T: Tensor,
     weight: Tensor | None,
     *,
     priors: tuple[float, ...] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return B times the loss ``scarce`` and its gradient."""
+    """Return B Σ_k N_k(-g) + |U_k(g) - N_k(g)| of a batch of B rows, and its gradient (``scarce``).
+
+    With the logistic loss ℓ(z) = log(1 + e^(-z)) and the prior π_k of class k, N_k(g) is (1 - π_k)
+    times the mean of ℓ(g[k]) over the rows whose labels rule out class k, 0 if there are none, and
+    U_k(g) is the mean of ℓ(g[k]) over all rows. The absolute value replaces an estimate of the loss
+    on rows of class k, which is never negative (Wang et al., 2024).
+    """
     of_negative, of_all = _shares(logits, ruled_out, weight, priors)
     of_positive = of_all - of_negative
     positive = (of_positive * _log_one_plus_exp(-logits)).sum(-1, keepdim=True)
@@ -98,13 +79,9 @@ def scarce(priors: ArrayLike | None = None) -> Method:
         if not valid:
             raise ValueError(f"{rule}; got {checks.shown(priors)}, with sum {np.sum(values):g}")
         priors = tuple((values / values.sum()).tolist())
-    return Method(
-        functools.partial(negative_unlabelled, priors=priors),
-        "SCARCE",
-        family="surrogate",
-        joint_labels=True,
-        whole_batch=True,
-        gradient=functools.partial(negative_unlabelled_gradient, priors=priors),
+    function = functools.partial(negative_unlabelled, priors=priors)
+    return in_closed_form(
+        function, "SCARCE", family="surrogate", joint_labels=True, whole_batch=True
     )
 
 
@@ -123,7 +100,7 @@ def _shares(
     of_class = ruled_out.T * mass
     total = of_class.sum(-1, keepdim=True)
     others = 1 - z.new_tensor(priors).unsqueeze(-1)
-    # A class that no row rules out has no mass: 0/1 in place of 0/0.
+    # For a class that no row rules out: 0/1 in place of 0/0.
     return others * of_class / total.where(total > 0, 1.0), mass / mass.sum()
 
 
@@ -133,5 +110,5 @@ def _log_one_plus_exp(z: Tensor) -> Tensor:
 
 METHODS = {
     "scarce": scarce(),
-    "pc": Method(pairwise, "PC", family="surrogate", gradient=pairwise_gradient),
+    "pc": in_closed_form(pairwise, "PC", family="surrogate"),
 }

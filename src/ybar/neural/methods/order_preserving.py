@@ -1,6 +1,7 @@
 """Order-preserving losses (Liu et al., 2023): the ruled-out class gets the lowest score.
 
-s = softmax(-g), so that s[ȳ] is largest where g[ȳ] is lowest. The losses do not depend on T.
+s = softmax(-g), so that s[ȳ] is largest where g[ȳ] is lowest. The functions return the loss and
+its gradient, and do not depend on T.
 """
 
 from __future__ import annotations
@@ -9,27 +10,18 @@ import functools
 from typing import TYPE_CHECKING
 
 from ...utils import checks
-from .arrays import at_label, classes_first, label_index
-from .method import Method
+from .arrays import at_label, label_index
+from .method import Method, in_closed_form
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Above e^80, 1/s[k] is taken for e^80: its square must be finite in single precision's range.
+# 1/s[k] is at most e^80, because its square must be finite in single precision.
 _LARGEST_LOG = 80.0
 
 
-def order_preserving(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return -log s[ȳ] (``op``)."""
-    return -at_label((-classes_first(logits)).log_softmax(-2), y_comp)
-
-
-def order_preserving_gradient(
-    logits: Tensor,
-    y_comp: Tensor,
-    log_T: Tensor,  # noqa: ARG001
-) -> tuple[Tensor, Tensor]:
-    """Return -log s[ȳ], and e - s."""
+def order_preserving(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Return -log s[ȳ], and e - s (``op``)."""
     log_s = (-logits).log_softmax(-2)
     return -at_label(log_s, y_comp), _less(log_s.exp(), y_comp)
 
@@ -37,37 +29,22 @@ def order_preserving_gradient(
 def reweighted(
     logits: Tensor,
     y_comp: Tensor,
-    log_T: Tensor,  # noqa: ARG001
-    *,
-    power: float | None = None,
-    differentiate: bool = True,
-) -> Tensor:
-    """Return -w log s[ȳ] (``op-w``), w = softmax(1/s + 1)[ȳ] p[ȳ] or, with a power, p[ȳ]^power.
-
-    As in the authors' code, the weight w is differentiated too.
-    """
-    z = classes_first(logits)
-    log_s = (-z).log_softmax(-2)
-    weight = _weight(z, log_s, y_comp, power)
-    return -(weight if differentiate else weight.detach()) * at_label(log_s, y_comp)
-
-
-def reweighted_gradient(
-    logits: Tensor,
-    y_comp: Tensor,
-    log_T: Tensor,  # noqa: ARG001
+    log_T: Tensor,
     *,
     power: float | None = None,
     differentiate: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Return -w log s[ȳ], and w (e - s) - w' log s[ȳ] with w' the gradient of w.
+    """Return -w log s[ȳ] (``op-w``), w = softmax(1/s + 1)[ȳ] p[ȳ] or, with a power, p[ȳ]^power.
 
-    The gradient of p[ȳ]^a is a p[ȳ]^a (e - p). That of softmax(v)[ȳ] with v = 1/s is
-    softmax(v)[ȳ] (b - s Σ b), b = (e - softmax(v)) v.
+    The gradient is w (e - s) - w' log s[ȳ] with w' the gradient of w; as in the authors' code, w is
+    differentiated too. The gradient of p[ȳ]^a is a p[ȳ]^a (e - p). That of softmax(v)[ȳ] with
+    v = 1/s is softmax(v)[ȳ] (b - s Σ b), b = (e - softmax(v)) v.
     """
     log_s = (-logits).log_softmax(-2)
     loss = -at_label(log_s, y_comp)
     weight = _weight(logits, log_s, y_comp, power)
+    if not differentiate:
+        weight = weight.detach()
     s = log_s.exp()
     gradient = _less(s, y_comp)
     if differentiate:
@@ -102,12 +79,8 @@ def op_w(power: float | None = None, *, differentiate: bool = True) -> Method:
     if power is not None:
         checks.number(power, "power", "a number of at least 0", 0)
     checks.boolean(differentiate, "differentiate")
-    return Method(
-        functools.partial(reweighted, power=power, differentiate=differentiate),
-        "OP-W",
-        family="surrogate",
-        gradient=functools.partial(reweighted_gradient, power=power, differentiate=differentiate),
-    )
+    function = functools.partial(reweighted, power=power, differentiate=differentiate)
+    return in_closed_form(function, "OP-W", family="surrogate")
 
 
 def _weight(z: Tensor, log_s: Tensor, y_comp: Tensor, power: float | None) -> Tensor:
@@ -129,6 +102,6 @@ def _less(values: Tensor, y_comp: Tensor) -> Tensor:
 
 
 METHODS = {
-    "op": Method(order_preserving, "OP", family="surrogate", gradient=order_preserving_gradient),
+    "op": in_closed_form(order_preserving, "OP", family="surrogate"),
     "op-w": op_w(),
 }

@@ -1,6 +1,7 @@
-"""Methods that estimate the ordinary risk with the inverse of T: each loss beside its gradient.
+"""Methods that estimate the ordinary risk with the inverse of T.
 
-ℓ(p, k) = -log p[k]. The functions of a whole batch weigh its rows, by weights of mean 1.
+Their functions return the loss and its gradient. ℓ(p, k) = -log p[k]. The functions of a whole
+batch weigh its B rows, by weights of mean 1, and return B times the loss.
 """
 
 from __future__ import annotations
@@ -11,70 +12,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...utils.typing import FloatArray
-from .method import Method
+from .method import in_closed_form
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def unbiased(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
-    """Return Σ_k (T⁻¹)[ȳ, k] ℓ(p, k): its mean estimates the ordinary risk without bias (``ure``).
+def unbiased(logits: Tensor, y_comp: Tensor, inverse_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Σ_k c[k] ℓ(p, k) with c = T⁻¹[ȳ], and (Σ_k c[k]) p - c (``ure``).
 
-    With uniform T this is Σ_k ℓ(p, k) - (K-1) ℓ(p, ȳ).
+    The mean of this loss estimates the ordinary risk without bias. With uniform T it is
+    Σ_k ℓ(p, k) - (K-1) ℓ(p, ȳ).
     """
-    return _class_losses(logits, y_comp, log_T).sum(-1)
-
-
-def unbiased_gradient(logits: Tensor, y_comp: Tensor, inverse_T: Tensor) -> tuple[Tensor, Tensor]:
-    """Return Σ_k c[k] ℓ(p, k) with c = T⁻¹[ȳ], and (Σ_k c[k]) p - c."""
     log_p, c = logits.log_softmax(-2), _coefficients(inverse_T, y_comp, None)
-    return -(c * log_p).sum(-2), _risk_gradient(log_p.exp_(), c)
+    return -(c * log_p).sum(-2), _risk_gradient(log_p.exp(), c)
 
 
 def non_negative(
-    logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None = None
-) -> Tensor:
-    """Return Σ_k max(0, R_k) of a batch (``ure-nn``).
+    logits: Tensor, y_comp: Tensor, inverse_T: Tensor, weight: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return B Σ_k max(0, R_k) and its gradient (``ure-nn``).
 
     R_k = Σ_j π̄_j (T⁻¹)[j, k] · mean of ℓ(p, k) over the rows with ȳ = j. π̄_j is the share of such
     rows in the batch, by weight. Training weighs the rows so that π̄_j is the share in the whole
     training set (`objective.balanced`). A label that does not occur in the batch adds 0.
     """
-    return _mean(_class_losses(logits, y_comp, log_T), weight).clamp(min=0).sum(-1)
-
-
-def non_negative_gradient(
-    logits: Tensor, y_comp: Tensor, inverse_T: Tensor, weight: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Return B Σ_k max(0, R_k) and its gradient."""
     log_p, c = logits.log_softmax(-2), _coefficients(inverse_T, y_comp, weight)
     class_risks = -(c * log_p).sum(-1, keepdim=True)
     loss = class_risks.clamp(min=0).sum((-2, -1))
-    return loss, _risk_gradient(log_p.exp_(), c * (class_risks > 0))
+    return loss, _risk_gradient(log_p.exp(), c * (class_risks > 0))
 
 
 def gradient_ascent(
-    logits: Tensor, y_comp: Tensor, log_T: Tensor, weight: Tensor | None = None
-) -> Tensor:
-    """Return Σ_k R_k of a batch, but -Σ_k min(0, R_k) where some R_k < 0 (``ure-ga``).
+    logits: Tensor, y_comp: Tensor, inverse_T: Tensor, weight: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return B Σ_k R_k, but -B Σ_k min(0, R_k) where some R_k < 0, and its gradient (``ure-ga``).
 
     R_k is that of ``ure-nn``. A step on the second form raises the negative parts: gradient
     ascent on what cannot be negative for the true risk.
     """
-    class_risks = _mean(_class_losses(logits, y_comp, log_T), weight)
-    ascent = -class_risks.clamp(max=0).sum(-1)
-    return ascent.where((class_risks < 0).any(-1), class_risks.sum(-1))
-
-
-def gradient_ascent_gradient(
-    logits: Tensor, y_comp: Tensor, inverse_T: Tensor, weight: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Return B Σ_k R_k, or -B Σ_k min(0, R_k) where some R_k < 0, and its gradient."""
     log_p, c = logits.log_softmax(-2), _coefficients(inverse_T, y_comp, weight)
     class_risks = -(c * log_p).sum(-1, keepdim=True)
     negative = class_risks < 0
     sign = (-negative.to(class_risks.dtype)).where(negative.any(-2, keepdim=True), 1.0)
-    return (sign * class_risks).sum((-2, -1)), _risk_gradient(log_p.exp_(), c * sign)
+    return (sign * class_risks).sum((-2, -1)), _risk_gradient(log_p.exp(), c * sign)
 
 
 def inverse(log_T: Tensor) -> Tensor:
@@ -90,17 +71,6 @@ def _inverse(log_T: bytes, shape: tuple[int, ...], dtype: np.dtype[np.floating])
     return np.linalg.pinv(matrices, rcond=10 * shape[-1] * np.finfo(dtype).eps)
 
 
-def _class_losses(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:
-    """Return (T⁻¹)[ȳ, k] ℓ(p, k), each row's share of the risk of every ordinary class k."""
-    return -inverse(log_T).index_select(-2, y_comp) * logits.log_softmax(-1)
-
-
-def _mean(class_losses: Tensor, weight: Tensor | None) -> Tensor:
-    if weight is None:
-        return class_losses.mean(-2)
-    return (class_losses * weight.unsqueeze(-1)).mean(-2)
-
-
 def _coefficients(inverse_T: Tensor, y_comp: Tensor, weight: Tensor | None) -> Tensor:
     """Return the coefficients of ℓ(p, k) in each row's risk, (K, B)."""
     c = inverse_T.transpose(-1, -2).index_select(-1, y_comp)
@@ -112,9 +82,9 @@ def _risk_gradient(p: Tensor, c: Tensor) -> Tensor:
     return c.sum(-2, keepdim=True) * p - c
 
 
-_risk = functools.partial(Method, family="risk", criterion="ure")
+_risk = functools.partial(in_closed_form, family="risk", criterion="ure", read=inverse)
 METHODS = {
-    "ure": _risk(unbiased, "URE", gradient=unbiased_gradient),
-    "ure-nn": _risk(non_negative, "URE-NN", gradient=non_negative_gradient, whole_batch=True),
-    "ure-ga": _risk(gradient_ascent, "URE-GA", gradient=gradient_ascent_gradient, whole_batch=True),
+    "ure": _risk(unbiased, "URE"),
+    "ure-nn": _risk(non_negative, "URE-NN", whole_batch=True),
+    "ure-ga": _risk(gradient_ascent, "URE-GA", whole_batch=True),
 }

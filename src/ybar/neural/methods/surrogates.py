@@ -1,4 +1,4 @@
-"""Methods whose loss does not depend on T: each loss beside its gradient in closed form.
+"""Methods whose loss does not depend on T. Their functions return the loss and its gradient.
 
 e is the unit vector of ȳ, and p = softmax(g).
 """
@@ -8,20 +8,15 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from .arrays import at_label, classes_first, label_index
-from .method import Method
+from .arrays import label_index
+from .method import in_closed_form
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def exponential(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return exp(p[ȳ]), of the surrogate complementary losses (``scl-exp``)."""
-    return at_label(classes_first(logits).softmax(-2), y_comp).exp()
-
-
-def exponential_gradient(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG001
-    """Return exp(p[ȳ]), and exp(p[ȳ]) p[ȳ] (e - p)."""
+def exponential(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Return exp(p[ȳ]), of the surrogate complementary losses, and exp(p[ȳ]) p[ȳ] (e - p)."""
     p = logits.softmax(-2)
     p_label = p.gather(-2, label_index(p, y_comp))
     loss = p_label.exp()
@@ -29,37 +24,25 @@ def exponential_gradient(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple
     return loss.squeeze(-2), (p * -factor).scatter_add_(-2, label_index(p, y_comp), factor)
 
 
-def discriminative_unweighted(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return -log s[ȳ] with r = 1 - p and s = softmax(r) (``dm-unweighted``)."""
-    r = 1 - classes_first(logits).softmax(-2)
-    return -at_label(r.log_softmax(-2), y_comp)
-
-
-def discriminative_unweighted_gradient(
-    logits: Tensor,
-    y_comp: Tensor,
-    log_T: Tensor,  # noqa: ARG001
+def discriminative_unweighted(
+    logits: Tensor, y_comp: Tensor, log_T: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return -log s[ȳ], and its gradient at the logits; at r = 1 - p the gradient is s - e."""
+    """Return -log s[ȳ] with r = 1 - p and s = softmax(r), and its gradient (``dm-unweighted``).
+
+    At r the gradient is s - e.
+    """
     p = logits.softmax(-2)
     log_s = (1 - p).log_softmax(-2)
     index = label_index(p, y_comp)
     loss = -log_s.gather(-2, index)
     at_e = loss.new_full((), -1.0).expand_as(loss)
-    return loss.squeeze(-2), _through_r(p, log_s.exp_().scatter_add_(-2, index, at_e))
+    return loss.squeeze(-2), _through_r(p, log_s.exp().scatter_add_(-2, index, at_e))
 
 
-def discriminative(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> Tensor:  # noqa: ARG001
-    """Return -(1 + r[ȳ]/(K-1)) log s[ȳ] with r = 1 - p and s = softmax(r) (``dm``, weighted)."""
-    r = 1 - classes_first(logits).softmax(-2)
-    weight = 1 + at_label(r, y_comp) / (logits.shape[-1] - 1)
-    return -weight * at_label(r.log_softmax(-2), y_comp)
+def discriminative(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Return -w log s[ȳ] with w = 1 + r[ȳ]/(K-1), r = 1 - p, s = softmax(r), and its gradient.
 
-
-def discriminative_gradient(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG001
-    """Return -w log s[ȳ] with w = 1 + r[ȳ]/(K-1), and its gradient at the logits.
-
-    At r = 1 - p the gradient is w (s - e) - e log s[ȳ]/(K-1).
+    At r the gradient is w (s - e) - e log s[ȳ]/(K-1).
     """
     p = logits.softmax(-2)
     log_s = (1 - p).log_softmax(-2)
@@ -67,7 +50,7 @@ def discriminative_gradient(logits: Tensor, y_comp: Tensor, log_T: Tensor) -> tu
     weight = 1 + (1 - p.gather(-2, index)) / others
     log_s_label = log_s.gather(-2, index)
     at_e = -weight - log_s_label / others
-    gradient = _through_r(p, (weight * log_s.exp_()).scatter_add_(-2, index, at_e))
+    gradient = _through_r(p, (weight * log_s.exp()).scatter_add_(-2, index, at_e))
     return (-weight * log_s_label).squeeze(-2), gradient
 
 
@@ -76,11 +59,9 @@ def _through_r(p: Tensor, at_r: Tensor) -> Tensor:
     return p * ((p * at_r).sum(-2, keepdim=True) - at_r)
 
 
-_surrogate = functools.partial(Method, family="surrogate", criterion="ure")
+_surrogate = functools.partial(in_closed_form, family="surrogate", criterion="ure")
 METHODS = {
-    "scl-exp": _surrogate(exponential, "SCL-EXP", gradient=exponential_gradient),
-    "dm": _surrogate(discriminative, "DM", gradient=discriminative_gradient),
-    "dm-unweighted": _surrogate(
-        discriminative_unweighted, "DM (unweighted)", gradient=discriminative_unweighted_gradient
-    ),
+    "scl-exp": _surrogate(exponential, "SCL-EXP"),
+    "dm": _surrogate(discriminative, "DM"),
+    "dm-unweighted": _surrogate(discriminative_unweighted, "DM (unweighted)"),
 }

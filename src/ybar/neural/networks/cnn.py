@@ -1,39 +1,18 @@
-"""A small convolutional network for square images of one channel, to pass as ``network=``."""
+"""A small convolutional network for square images, to pass as ``network=``."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
+from torch import nn
 
-__all__ = ["Shift", "small_cnn"]
+from .images import Augment, Images
 
-
-class Shift(nn.Module):
-    """Shift the images of a batch by up to `most` pixels each way in training, padding with zeros.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from ybar.neural import networks
-    >>> networks.Shift(2).eval()(torch.ones(1, 1, 4, 4)).sum()
-    tensor(16.)
-    """
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most = most
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return the images, all shifted by the same offset, which is drawn for each batch."""
-        if not self.training or self.most == 0:
-            return images
-        down, right = torch.randint(2 * self.most + 1, (2,)).tolist()
-        height, width = images.shape[-2:]
-        return F.pad(images, (self.most,) * 4)[..., down : down + height, right : right + width]
+__all__ = ["small_cnn"]
 
 
-def small_cnn(side: int = 28, n_classes: int = 10, *, shift: int = 2) -> nn.Module:
+def small_cnn(
+    side: int = 28, n_classes: int = 10, *, channels: int = 1, shift: int = 2, flip: bool = False
+) -> nn.Module:
     """Build two convolutions of stride 2, 32 and 64 channels, and two dense layers.
 
     Each is followed by batch normalisation, and the dense ones are preceded by dropout of a
@@ -42,10 +21,13 @@ def small_cnn(side: int = 28, n_classes: int = 10, *, shift: int = 2) -> nn.Modu
     Parameters
     ----------
     side : int
-        Images are rows of side × side numbers.
+        Images are rows of channels × side × side numbers.
     n_classes : int
-    shift : int
-        Training images are shifted by up to so many pixels each way; see `Shift`.
+    channels : int
+        1 for grey images, 3 for colours.
+    shift, flip
+        In training all images of a batch are shifted alike, by up to so many pixels each way, and
+        mirrored; see `Augment`.
 
     Examples
     --------
@@ -56,9 +38,9 @@ def small_cnn(side: int = 28, n_classes: int = 10, *, shift: int = 2) -> nn.Modu
     """
     n_pixels = (((side + 1) // 2 + 1) // 2) ** 2
     network = nn.Sequential(
-        nn.Unflatten(1, (1, side, side)),
-        Shift(shift),
-        nn.Conv2d(1, 32, 5, stride=2, padding=2, bias=False),
+        Images(channels, side),
+        Augment(shift, flip, per_image=False),
+        nn.Conv2d(channels, 32, 5, stride=2, padding=2, bias=False),
         nn.BatchNorm2d(32),
         nn.ReLU(),
         nn.Conv2d(32, 64, 3, stride=2, padding=1, bias=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -43,19 +44,9 @@ class Dense:
     this order, and the part of each run is contiguous. The gradient is written out, into buffers
     that are reused: autograd would allocate and copy.
 
+    The first weights of each run are drawn from its seed, uniformly in ±1/√inputs, as in PyTorch.
     Dropout keeps an entry with a probability that is a multiple of 2⁻¹⁶. Its masks are drawn from
     `seed` and shared by all runs, so that a run draws the same masks alone.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Features, hidden units of each layer, classes.
-    seeds : sequence
-        One per run: its first weights are drawn uniformly in ±1/√inputs, as in PyTorch.
-    dropout, input_dropout : float
-        Shares of hidden units and of features dropped in training.
-    seed : int or SeedSequence
-        Draws the masks.
     """
 
     def __init__(
@@ -72,7 +63,7 @@ class Dense:
         self.n_runs, self.sizes = len(seeds), list(sizes)
         shapes = [
             shape
-            for n_in, n_out in _pairs(sizes)
+            for n_in, n_out in itertools.pairwise(sizes)
             for shape in ((self.n_runs, n_out, n_in), (self.n_runs, n_out))
         ]
         self.flat, layers = _in_one_piece(shapes, self.device)
@@ -83,7 +74,11 @@ class Dense:
             self.set_weights(run, _first_weights(sizes, np.random.default_rng(run_seed)))
         self.bits = SFC64(seed)
         self.drop = [_in_levels(input_dropout)] + [_in_levels(dropout)] * (len(sizes) - 2)
-        self.buffers: dict[int, list[Layer]] = {}
+        # Buffers for a number of rows. The cache must not hold the network, which holds the cache.
+        n_runs, device, widths = self.n_runs, self.device, sizes[1:]
+        self._layers = functools.lru_cache(_BUFFERS_KEPT)(
+            lambda n_rows: [Layer.of(n_runs, width, n_rows, device) for width in widths]
+        )
         self.x = torch.empty(0)
         # Views that every batch reads.
         self.first_weight, self.first_weight_gradient = (
@@ -168,16 +163,6 @@ class Dense:
         _where_above(h, level, dropped - _LEVELS / 2 - 0.5, h)
         h *= _scale(dropped)
 
-    def _layers(self, n_rows: int) -> list[Layer]:
-        """Return the buffers for so many rows; buffers for a few other numbers are kept too."""
-        layers = self.buffers.pop(n_rows, None)
-        if layers is None:
-            layers = [Layer.of(self.n_runs, n_out, n_rows, self.device) for n_out in self.sizes[1:]]
-            if len(self.buffers) >= _BUFFERS_KEPT:
-                self.buffers.pop(next(iter(self.buffers)))
-        self.buffers[n_rows] = layers  # the most recently used come last
-        return layers
-
     @contextlib.contextmanager
     def randomness(self) -> Iterator[None]:
         """Do nothing: the masks have a generator of their own."""
@@ -197,13 +182,9 @@ def _in_one_piece(
     return flat, views
 
 
-def _pairs(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    return list(itertools.pairwise(sizes))
-
-
 def _first_weights(sizes: Sequence[int], generator: Generator) -> list[AnyArray]:
     arrays = []
-    for n_in, n_out in _pairs(sizes):
+    for n_in, n_out in itertools.pairwise(sizes):
         edge = 1 / np.sqrt(max(n_in, 1))
         for shape in ((n_out, n_in), (n_out,)):
             arrays.append(generator.uniform(-edge, edge, shape).astype(np.float32))

@@ -19,11 +19,7 @@ _GENERATOR = threading.RLock()
 class Module:
     """Any torch module with K outputs, trained by autograd: a population of one.
 
-    Parameters
-    ----------
-    build : callable
-        Makes the module. It is called with torch's generator seeded; its state is restored after.
-    seed : int
+    `build` makes it. Torch's generator is seeded for the call, and its state is restored after.
     """
 
     n_runs = 1

@@ -1,0 +1,91 @@
+"""Workers in processes of their own: LightGBM's network, limits of memory, and kills."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import dask.array as da
+import lightgbm
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from distributed_helpers import blocks, clusters
+from ybar.distributed import DaskCPEBoostingClassifierCV, DaskCPEClassifier
+from ybar.utils.errors import FailureError
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        client.as_current(),
+    ):
+        client.wait_for_workers(2)
+        yield client
+
+
+def pids(client):
+    return sorted(client.run(os.getpid).values())
+
+
+@pytest.mark.parametrize("method", ["cpe-i", "cpe-f"])
+def test_a_class_that_is_on_one_worker_only_is_learned(processes, method):
+    X, y, y_comp = clusters()
+    rows = np.argsort(y_comp, kind="stable")
+    model = DaskCPEBoostingClassifierCV([0.3, 0.1], [5, 15], method=method, random_state=0)
+    model.fit(blocks(X[rows], [300] * 4), blocks(y_comp[rows], [300] * 4))
+    assert (model.predict(blocks(X, [300] * 4)).compute() == y).mean() > 0.97
+
+
+@pytest.mark.slow
+def test_the_trees_of_lightgbm_know_all_classes_on_each_worker(processes):
+    X, y, y_comp = clusters()
+    rows = np.argsort(y_comp, kind="stable")
+    base = lightgbm.DaskLGBMClassifier(n_estimators=20, verbosity=-1)
+    model = DaskCPEClassifier(base).fit(blocks(X[rows], [300] * 4), blocks(y_comp[rows], [300] * 4))
+    assert (model.predict(blocks(X, [300] * 4)).compute() == y).mean() > 0.97
+
+
+def killed_after(client, seconds, work):
+    """Kill a worker some time after the work has started; return its result or its error."""
+    victim = pids(client)[0]
+    timer = threading.Timer(seconds, os.kill, (victim, signal.SIGKILL))
+    timer.start()
+    try:
+        return work()
+    except FailureError as error:
+        return str(error)
+    finally:
+        timer.join()
+        client.wait_for_workers(2, timeout=60)
+        deadline = time.monotonic() + 60
+        while victim in pids(client) and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.3, 1, 2, 3, 5])
+def test_a_worker_that_is_killed_during_fit_costs_time_only(processes, seconds):
+    X, y, y_comp = clusters(40_000)
+    lengths = [4_000] * 10
+    model = DaskCPEBoostingClassifierCV([0.05, 0.1], [40, 150], random_state=0)
+    result = killed_after(
+        processes, seconds, lambda: model.fit(blocks(X, lengths), blocks(y_comp, lengths))
+    )
+    assert result is model
+    assert (model.predict(blocks(X, lengths)).compute() == y).mean() > 0.97
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_during_predict_costs_time_only(processes):
+    X, _, y_comp = clusters(2_000)
+    model = DaskCPEBoostingClassifierCV([0.1], [100], random_state=0)
+    model.fit(blocks(X, [1000] * 2), blocks(y_comp, [1000] * 2))
+    many = da.concatenate([blocks(X, [1000] * 2)] * 60)
+    predicted = killed_after(processes, 1, lambda: model.predict(many).compute())
+    np.testing.assert_array_equal(predicted, np.tile(model.to_local().predict(X), 60))
