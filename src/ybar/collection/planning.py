@@ -123,8 +123,8 @@ def plan(
 
     Notes
     -----
-    Drawing from row y of T requires knowing y. A design is *enforceable* if questions that are drawn
-    without knowing the class can produce its T: questions about subsets, or menus (`from_menus`),
+    Drawing from row y of T requires knowing y. A design is *enforceable* if questions, drawn
+    without knowing the class, can produce its T: questions about subsets, or menus (`from_menus`),
     which can if and only if ``Σ_k min_{y≠k} T[y, k] ≥ 1``. If some designs are enforceable, `plan`
     recommends one of them, with an invertible T if possible. Among these it recommends the most
     accurate design, or an earlier one that is less accurate by at most one standard error of the
