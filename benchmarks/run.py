@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
+import decoding
 import loops
 import networks
 import populations
@@ -39,7 +39,6 @@ from ybar import (
     CPEClassifier,
     CPEKNeighborsClassifierCV,
     datasets,
-    decode,
     labels,
     metrics,
     transition,
@@ -175,71 +174,11 @@ def boosting_path() -> dict[str, Any]:
     }
 
 
-DECODE = """
-import resource, sys
-import numpy as np
-from ybar import decode, transition
-rng = np.random.default_rng(0)
-q = rng.random((100_000, 1_000))  # nothing larger before, so that the peak below is ours
-q /= q.sum(axis=1, keepdims=True)
-T = transition.uniform(1_000) if sys.argv[2] == "uniform" else transition.strong(1_000, 0)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-if sys.argv[1] == "class_probabilities":
-    decode.class_probabilities(q, T)
-else:
-    decode.decode(q, T, sys.argv[1])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
-def decode_memory() -> dict[str, Any]:
-    """Memory beyond q (800 MB) of decoding 100,000 rows of 1,000 classes, in a new process."""
-    out: dict[str, Any] = {"what": "GB beyond q for K = 1,000 and N = 100,000"}
-    cases = [("l1", "strong"), ("l2", "strong"), ("max", "strong"), ("l1", "uniform")]
-    for method, kind in [*cases, ("class_probabilities", "uniform")]:
-        command = [sys.executable, "-c", DECODE, method, kind]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        out[f"{method}, {kind} T"] = int(done.stdout) / 2**20
-    out["measured"] = max(v for k, v in out.items() if k != "what")
-    out["target"], out["reached"] = "below 1", out["measured"] < 1
-    return out
-
-
-def likelihood() -> dict[str, Any]:
-    """Class probabilities of 10,000 rows against plain EM to the same certified precision."""
-    T = transition.strong(10, 0)
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.full(10, 0.1), 10_000)
-    q = rng.multinomial(100, p @ T) / 100
-
-    def gap(p: np.ndarray) -> np.ndarray:
-        return ((q / np.maximum(p @ T, 1e-300)) @ T.T).max(axis=1) - 1
-
-    def em(steps: int) -> np.ndarray:
-        p = np.full_like(q, 0.1)
-        for _ in range(steps):
-            r = p @ T
-            p *= np.divide(q, r, out=np.zeros_like(q), where=q > 0) @ T.T
-            p /= p.sum(axis=1, keepdims=True)
-        return p
-
-    ours = seconds(lambda: decode.class_probabilities(q, T), 3)
-    steps = 2000
-    theirs = seconds(lambda: em(steps))
-    return {
-        "what": "class_probabilities, 10,000 rows, strong T, against 2,000 EM steps",
-        "seconds ours": ours,
-        "seconds EM": theirs,
-        "largest gap to the optimum, ours": float(gap(decode.class_probabilities(q, T)).max()),
-        "largest gap to the optimum, EM": float(gap(em(steps)).max()),
-        "measured": theirs / ours,
-    }
-
-
 BENCHMARKS = {
     f.__name__: f
     for f in (
-        *(draw, knn_path, boosting_path, decode_memory, likelihood),
+        *(draw, knn_path, boosting_path),
+        *decoding.BENCHMARKS,
         *networks.BENCHMARKS,
         *loops.BENCHMARKS,
         *populations.BENCHMARKS,

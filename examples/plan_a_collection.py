@@ -30,7 +30,7 @@ print(plan)
 
 figure = plt.figure(figsize=(9, 4), layout="constrained")
 left, right = figure.subplots(1, 2)
-for design, marker in zip(plan.designs, "osD^v", strict=True):
+for design, marker in zip(plan.designs, "osPD^v", strict=True):
     color, line = ("C0", "-") if design.enforceable else ("C1", "--")
     left.barh(design.name, design.information, color=color)
     left.text(design.information + 0.02, design.name, f"γ = {design.gamma:.2f}", va="center")

@@ -52,6 +52,12 @@ CASES = {
     "rows that miss 1": ({"designs": {"mine": SHORT_ROW}}, "designs['mine']", "row 1", "2"),
     "gaps": ({"X": GAPS}, "X", "NaN"),
     "a budget beyond memory": ({"budget": 10**10}, "budget", "10,000,000,000"),
+    "subsets of one": ({"largest_subset": 1}, "largest_subset", "2", "1"),
+    "subsets with designs": (
+        {"largest_subset": 3, "designs": {"mine": "uniform"}},
+        "largest_subset",
+        "designs",
+    ),
     "seed": ({"random_state": "zero"}, "random_state", "'zero'"),
 }
 

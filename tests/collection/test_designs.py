@@ -162,7 +162,14 @@ def test_with_noise_every_design_tells_less_and_with_only_noise_nothing(n):
 @pytest.mark.parametrize("noise", [0, 0.2])
 def test_gamma_condition_and_labels_are_those_of_transition(noise):
     plan = collection.plan(10, noise=noise, random_state=3)
-    assert [d.name for d in plan.designs] == ["uniform", "cycle", "weak", "strong", "few"]
+    assert [d.name for d in plan.designs] == [
+        "uniform",
+        "cycle",
+        "subsets",
+        "weak",
+        "strong",
+        "few",
+    ]
     for design in plan.designs:
         T = design.transition
         assert design.gamma == transition.gamma(T)

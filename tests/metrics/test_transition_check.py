@@ -219,3 +219,16 @@ def test_a_perfect_model_does_not_refute_a_matrix_with_very_little_noise():
     q = transition.uniform(3)[y]
     assert not metrics.check_transition(y_comp, T, q=q, y_pred=y).refuted
     assert not metrics.check_transition(np.eye(3, dtype=bool)[y_comp], T, q=q, y_pred=y).refuted
+
+
+def test_class_probabilities_that_are_known_are_not_computed_again():
+    T = transition.strong(4, 0)
+    rng = np.random.default_rng(0)
+    q, y_comp = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
+    p = decode.class_probabilities(q, T)
+    alone = metrics.check_transition(y_comp, T, q=q)
+    assert metrics.check_transition(y_comp, T, q=q, p=p).tests == alone.tests
+    other = metrics.check_transition(y_comp, T, q=q, p=np.full((50, 4), 0.25))
+    assert other.tests[-1].p_value != alone.tests[-1].p_value
+    with pytest.raises(ValueError, match=r"p must .*sum to 1"):
+        metrics.check_transition(y_comp, T, q=q, p=2 * p)

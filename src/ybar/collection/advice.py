@@ -39,6 +39,7 @@ def _table(plan: CollectionPlan) -> list[str]:
         ["gamma", *(f"{d.gamma:.3g}" for d in plan.designs)],
         ["condition number", *(f"{d.condition_number:.3g}" for d in plan.designs)],
         ["bits per label", *(f"{d.information:.3f}" for d in plan.designs)],
+        ["questions per label", *(f"{d.questions_per_label:.3g}" for d in plan.designs)],
         ["labels per class for 90%", *(_count(d.labels_90) for d in plan.designs)],
         ["labels per class for 99%", *(_count(d.labels_99) for d in plan.designs)],
     ]

@@ -8,7 +8,7 @@ With π[k] the share of menus that begin with k, and s[a, b] the share of menus 
 
 So menus can produce T if and only if some distribution π satisfies ``π[k] ≤ T[y, k]`` for all
 y ≠ k, that is if ``Σ_k min_{y≠k} T[y, k] ≥ 1``; s is the rest of T. Uniform noise does not change
-this condition.
+this condition. Questions about a subset of the classes produce other matrices: see `subsets`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from numpy.random import Generator
 from .. import transition
 from ..transition.describing import labels_needed
 from ..utils import checks
-from ..utils.typing import FloatArray
+from ..utils.typing import FloatArray, IntArray
 from .pilot import Simulation, labels_for, std_error
+from .subsets import transition_of
 
+SUBSETS = "subsets"
 _ROUNDING = 1e-9  # probabilities that differ by less count as equal
 
 HOW = {
@@ -36,6 +38,10 @@ HOW = {
         "first of the two that it is not"
     ),
 }
+_BY_SUBSET = (
+    "ask 'is it one of these {size}?' with a row of .subsets drawn at random, and keep the no's; "
+    "the label is the number of the row"
+)
 _BY_MENU = "show menus of two as often as its .menus say, and ask for the first that it is not"
 _BY_CLASS = "the annotator must know the class and draw from its row of T"
 
@@ -52,10 +58,12 @@ class Design:
     transition : ndarray of shape (K, K)
         T including the noise, which the labels follow and classifiers need.
     enforceable : bool
-        Whether menus, drawn without knowing the class, can produce this T.
+        Whether questions, drawn without knowing the class, can produce this T.
     menus : ndarray of shape (K, K) or None
         How often to show each menu (see `ybar.transition.from_menus`), or None if menus cannot
         produce T.
+    subsets : ndarray of shape (K, m) or None
+        The m classes that each question lists, where the label k is "none of ``subsets[k]``".
     gamma, condition_number : float
         Those of `ybar.transition`; the condition number is infinite where T is singular.
     singular : bool
@@ -66,6 +74,9 @@ class Design:
     labels_90, labels_99 : int or None
         Upper bound on the number of labels that identify the class of examples that look alike,
         with a probability of 90% or 99%; None if no number does.
+    questions_per_label : float
+        Questions asked for each label, if classes are equally frequent: above 1 if only the no's
+        are kept.
     accuracies : ndarray of shape (repeats, len(sizes)) or None
         Simulated, at each of the plan's ``sizes``.
     labels_for_target : int or None
@@ -77,12 +88,14 @@ class Design:
     transition: FloatArray = field(repr=False)
     enforceable: bool
     menus: FloatArray | None = field(repr=False)
+    subsets: IntArray | None = field(repr=False)
     gamma: float
     condition_number: float
     singular: bool
     information: float
     labels_90: int | None
     labels_99: int | None
+    questions_per_label: float
     accuracies: FloatArray | None = field(default=None, repr=False)
     labels_for_target: int | None = None
 
@@ -102,22 +115,28 @@ def choose(designs: list[Design]) -> Design | None:
 
     The best has the highest accuracy. A design is not clearly worse if its mean accuracy is lower
     by at most one standard error of the difference. Without accuracies, the best design is the one
-    that needs the fewest labels for 99%.
+    that needs the fewest questions for 99%.
     """
     scores = [(d, d.accuracies[:, -1]) for d in designs if d.accuracies is not None]
     if not scores:
-        fewest = sorted(designs, key=lambda d: (d.labels_99 or math.inf, -d.information))
-        return fewest[0] if fewest else None
+        return min(designs, key=lambda d: (_questions(d), -d.information), default=None)
     best = max((score for _, score in scores), key=np.mean)
     behind = ((design, best - score) for design, score in scores)
     return next(d for d, by in behind if by.mean() <= std_error(by))
 
 
-def default_designs(n: int, generator: Generator) -> dict[str, FloatArray]:
+def _questions(design: Design) -> float:
+    return (design.labels_99 or math.inf) * design.questions_per_label
+
+
+def default_designs(
+    n: int, subsets: IntArray | None, generator: Generator
+) -> dict[str, FloatArray]:
     """Return the designs by name, the simplest first; of equal designs only the first."""
     designs = {
         "uniform": transition.uniform(n),
         "cycle": transition.from_menus(np.roll(np.eye(n), 1, axis=1)),
+        **({} if subsets is None else {SUBSETS: transition_of(subsets)}),
         "weak": transition.weak(n, generator),
         "strong": transition.strong(n, generator),
         "few": _few(n),
@@ -194,11 +213,18 @@ def describe(
     T: FloatArray,
     *,
     how: str | None = None,
+    subsets: IntArray | None = None,
     simulation: Simulation | None = None,
     target: float | None = None,
 ) -> Design:
     """Return a design with its T, which includes the noise, its measures and its accuracies."""
     menus = menus_of(design)
+    questions_per_label = 1.0
+    if subsets is not None:
+        size = subsets.shape[1]
+        how, questions_per_label = _BY_SUBSET.format(size=size), len(T) / (len(T) - size)
+    elif how == HOW["uniform"]:
+        questions_per_label = len(T) / (len(T) - 1)
     singular = transition.is_singular(T)
     accuracies = None if simulation is None else simulation.accuracies[name]
     reached = None
@@ -208,14 +234,16 @@ def describe(
         name=name,
         how=how or (_BY_CLASS if menus is None else _BY_MENU),
         transition=T,
-        enforceable=menus is not None,
+        enforceable=menus is not None or subsets is not None,
         menus=menus,
+        subsets=subsets,
         gamma=transition.gamma(T),
         condition_number=math.inf if singular else transition.condition_number(T),
         singular=singular,
         information=_information(T),
         labels_90=labels_needed(T, 0.1),
         labels_99=labels_needed(T, 0.01),
+        questions_per_label=questions_per_label,
         accuracies=accuracies,
         labels_for_target=reached,
     )

@@ -14,7 +14,8 @@ from ..utils.random import as_generator
 from ..utils.typing import Seed
 from . import pilot as pilots
 from .advice import as_text
-from .designs import HOW, Design, check_designs, choose, default_designs, describe
+from .designs import HOW, SUBSETS, Design, check_designs, choose, default_designs, describe
+from .subsets import best_subsets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +64,7 @@ def plan(
     y: ArrayLike | None = None,
     target: float | None = None,
     designs: Mapping[str, ArrayLike] | None = None,
+    largest_subset: int | None = None,
     classifier: Any = None,
     repeats: int = 5,
     random_state: Seed = None,
@@ -95,11 +97,16 @@ def plan(
 
         - "uniform";
         - "cycle", the menus (0, 1), (1, 2), …, (K-1, 0) of `from_menus`;
+        - "subsets", questions "is it one of these m?", of which only the no's are kept, with the m
+          that needs the fewest questions under this noise (for K ≥ 5);
         - the paper's "weak" and "strong";
         - "few", under which each class has only three labels (two for K < 7), placed so that
           classes share few of them.
 
         Of designs that are equal, as for a small K, only the first is compared.
+    largest_subset : int, optional
+        How many classes a question of the design "subsets" may list, at least 2. By default, and
+        at most, K/2.
     classifier : one of ybar's classifiers, or a pipeline that ends in one, optional
         The classifier you will use: accuracies depend on it as much as on the design. Its
         ``transition`` and ``classes`` are set by `plan`. By default `CPEClassifier` with a logistic
@@ -116,13 +123,14 @@ def plan(
 
     Notes
     -----
-    Drawing from row y of T requires knowing y. A design is *enforceable* if menus, drawn without
-    knowing the class, can produce its T (`from_menus`), that is if and only if
-    ``Σ_k min_{y≠k} T[y, k] ≥ 1``. If some designs are enforceable, `plan` recommends one of them,
-    with an invertible T if possible. Among these it recommends the most accurate design, or an
-    earlier one that is less accurate by at most one standard error of the difference. Without a
-    pilot, it recommends the design that needs the fewest labels for 99%. Under a singular T
-    different p can have the same q, so no number of labels identifies overlapping classes.
+    Drawing from row y of T requires knowing y. A design is *enforceable* if questions, drawn
+    without knowing the class, can produce its T: questions about subsets, or menus (`from_menus`),
+    which can if and only if ``Σ_k min_{y≠k} T[y, k] ≥ 1``. If some designs are enforceable, `plan`
+    recommends one of them, with an invertible T if possible. Among these it recommends the most
+    accurate design, or an earlier one that is less accurate by at most one standard error of the
+    difference. Without a pilot, it recommends the design that needs the fewest questions for 99%.
+    Under a singular T different p can have the same q, so no number of labels identifies
+    overlapping classes.
 
     Sizes above the number of training rows repeat rows with new labels. Standard errors are over
     the simulations, which share the pilot: they do not include the difference between a small
@@ -133,16 +141,17 @@ def plan(
     >>> from ybar import collection
     >>> print(collection.plan(10, noise=0.1, budget=6000, random_state=0))
     plan for 10 classes, noise 0.1, 6,000 labels
-                              uniform  cycle   weak  strong    few
-    can be enforced               yes    yes     no      no     no
-    gamma                         0.2   0.36   0.27   0.282    1.2
-    condition number               10     18   48.6     205   5.39
-    bits per label              0.103  0.143  0.136   0.584  1.285
-    labels per class for 90%       82     69     83      39      8
-    labels per class for 99%      124    105    131      73     12
-    Recommended: cycle. Put the classes in a circle, show one drawn at random and the next one,
-    and ask for the first of the two that it is not.
-    105 labels identify the class of examples that look alike (99%); 6,000 are enough for 57
+                              uniform  cycle  subsets   weak  strong    few
+    can be enforced               yes    yes      yes     no      no     no
+    gamma                         0.2   0.36     0.72   0.27   0.282    1.2
+    condition number               10     18     5.56   48.6     205   5.39
+    bits per label              0.103  0.143    0.714  0.136   0.584  1.285
+    questions per label          1.11      1        2      1       1      1
+    labels per class for 90%       82     69       14     83      39      8
+    labels per class for 99%      124    105       22    131      73     12
+    Recommended: subsets. Ask 'is it one of these 5?' with a row of .subsets drawn at random,
+    and keep the no's; the label is the number of the row.
+    22 labels identify the class of examples that look alike (99%); 6,000 are enough for 272
     such groups.
     few would be better, 1.285 bits per label, if the labels followed its T. You cannot enforce
     its T: only annotators who know the class can draw from it.
@@ -155,7 +164,19 @@ def plan(
         target = checks.number(target, "target", "an accuracy from 0 to 1", 0, 1)
     repeats = checks.whole_number(repeats, "repeats", 2)
     generator = as_generator(random_state)
-    matrices = default_designs(n, generator) if designs is None else check_designs(designs, n)
+    subsets = None
+    if designs is None:
+        largest = n if largest_subset is None else largest_subset
+        largest = min(checks.whole_number(largest, "largest_subset", 2), n // 2)
+        subsets = best_subsets(n, noise, largest)
+        matrices = default_designs(n, subsets, generator)
+    else:
+        if largest_subset is not None:
+            raise ValueError(
+                "largest_subset must be left out if designs are passed; got "
+                f"{checks.shown(largest_subset)}"
+            )
+        matrices = check_designs(designs, n)
     pilot = pilots.check(n, X, y, classifier, budget, target)
     if pilot is not None:
         for name, T in (designs or {}).items():
@@ -168,6 +189,7 @@ def plan(
             T,
             noisy[name],
             how=HOW.get(name) if designs is None else None,
+            subsets=subsets if designs is None and name == SUBSETS else None,
             simulation=simulation,
             target=target,
         )

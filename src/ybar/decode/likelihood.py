@@ -11,7 +11,7 @@ below 1e-9 (in nats per label). There are four ways to p, the cheapest first:
    rare rows that step 3 leaves, such as those with q between 0 and 1e-15.
 
 Step 3 maximises ``f(p) = Σ q log r - Σ p`` over p ≥ 0, whose solution sums to 1. Its gradient is
-b = g - 1, and its Hessian -H, with ``H = T diag(q / r²) Tᵀ``. Ten EM steps, p ← p ∘ g, come first.
+b = g - 1, and its Hessian -H, with ``H = T diag(q / r²) Tᵀ``. EM steps, p ← p ∘ g, come first.
 A Newton step then maximises the quadratic model ``b·d - ½ dᵀHd`` over d ≥ -p:
 
 - classes whose p falls to 0 are fixed there, and the others, the face, are solved by conjugate
@@ -39,10 +39,10 @@ Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 
 _FEW_CLASSES = 100
 _GAP, _GAP_OF_MANY_CLASSES = 1e-9, 1e-6
-_EM_STEPS, _NEWTON_STEPS = 4, 40
+_EM_STEPS, _NEWTON_STEPS = 25, 40
 _ROUNDS, _PRODUCTS = 10, 50  # of a Newton step: faces, and products with H on each
 _RESIDUAL = 0.3  # of a Newton step, as a share of the gap
-_WIDE = 0.7  # share of the classes on a face above which a common H⁻¹ is the preconditioner
+_WIDE = 10  # a common H⁻¹ is the preconditioner of faces without at most so many classes
 _RIDGE = 1e-4
 _DAMPING = np.float32(1e-5)
 _HALVINGS = 10
@@ -59,7 +59,7 @@ def solver(T: FloatArray) -> tuple[Solver, int]:
     if ratio is not None:
         return lambda q: _water_filling(q, ratio), 8 * n_classes
     # Small blocks: the arrays of a Newton step should stay in the processor's cache.
-    return _general_solver(T), 64 * n_classes
+    return _general_solver(T), 16 * n_classes
 
 
 def _exchangeable(T: FloatArray) -> float | None:
@@ -112,13 +112,7 @@ def _general_solver(T: FloatArray) -> Solver:
         q = np.where(T.max(axis=0) > 0, q, 0.0)
         total = q.sum(axis=1, keepdims=True)
         q = np.divide(q, total, out=np.zeros_like(q), where=total > 0)
-        p = np.full(q.shape, 1 / n_classes)
-        if inverted is not None:
-            guess = np.maximum(q @ inverted, 0.0)
-            total = guess.sum(axis=1, keepdims=True)
-            guess = np.divide(guess, total, out=p.copy(), where=total > 0)
-            better = _gaps(q, guess, T) < _gaps(q, p, T)
-            p[better] = guess[better]
+        p = _start(q, T, inverted)
         # Rows that overflow float32, or whose r underflows, are left to the interior point.
         with np.errstate(all="ignore"):
             p, left = _newton_on_faces(q, p, T, matrices, gap)
@@ -128,6 +122,24 @@ def _general_solver(T: FloatArray) -> Solver:
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     return solve
+
+
+def _start(q: FloatArray, T: FloatArray, inverted: FloatArray | None) -> FloatArray:
+    """Return q T⁻¹ without its negative part where it has a smaller gap than 1/K, else EM steps."""
+    start = np.full(q.shape, 1 / len(T))
+    p, far = start.copy(), q.any(axis=1)
+    if inverted is not None:
+        guess = np.maximum(q @ inverted, 0.0)
+        total = guess.sum(axis=1, keepdims=True)
+        guess = np.divide(guess, total, out=start.copy(), where=total > 0)
+        near = far & (_gaps(q, guess, T) < _gaps(q, start, T))
+        p[near] = guess[near]
+        far &= ~near
+    q, start = q[far], start[far]
+    for _ in range(_EM_STEPS):
+        start *= _ratio(q, start @ T) @ T.T
+    p[far] = start
+    return p
 
 
 def _gaps(q: FloatArray, p: FloatArray, T: FloatArray) -> FloatArray:
@@ -168,7 +180,7 @@ def _newton_on_faces(
     """Return p, and the rows whose gap is still too large."""
     out = p.copy()
     left = np.arange(len(q))
-    for step in range(_EM_STEPS + _NEWTON_STEPS):
+    for _ in range(_NEWTON_STEPS):
         r = p @ T
         w = _ratio(q, r)
         g = w @ T.T
@@ -179,9 +191,6 @@ def _newton_on_faces(
             left, q, p, r, w, g, gaps = (a[~done] for a in (left, q, p, r, w, g, gaps))
         if len(left) == 0:
             break
-        if step < _EM_STEPS:
-            p = p * g
-            continue
         residual = np.maximum(_RESIDUAL * gaps, 0.3 * gap).astype(np.float32)
         c = np.minimum(_ratio(w, r), _LARGEST).astype(np.float32)
         d = _newton_step(p, g - 1, c, residual, matrices)
@@ -216,7 +225,7 @@ def _newton_step(
         rows, rest, face = rows[unsolved], rest[unsolved], face[unsolved]
         if len(rows) == 0:
             break
-        wide = face.mean(axis=1) > _WIDE
+        wide = (~face).sum(axis=1) <= _WIDE
         for some, inverse in ((~wide, None), (wide, matrices.inverse)):
             part = rows[some]
             step = _conjugate_gradients(

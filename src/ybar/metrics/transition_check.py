@@ -79,6 +79,7 @@ def check_transition(
     T: ArrayLike,
     *,
     q: ArrayLike | None = None,
+    p: ArrayLike | None = None,
     y_pred: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -109,6 +110,8 @@ def check_transition(
     q : array-like of shape (N, K), optional
         Complementary probabilities of a model that does not know T, such as
         ``CPEClassifier(...).predict_complementary_proba``. Needed for "floor" and "free q".
+    p : array-like of shape (N, K), optional
+        ``decode.class_probabilities(q, T)``, if you have computed it.
     y_pred : array-like of shape (N,), optional
         Predicted class indices. Needed for "error rate" and "predicted classes".
     classes : array-like of shape (K,), optional
@@ -152,7 +155,7 @@ def check_transition(
         array = transition.check(T, classes=names)
     tests = [_label_shares(y_comp, array, names.tolist(), sample_weight)]
     if q is not None:
-        tests += _of_probabilities(y_comp, array, q, sample_weight)
+        tests += _of_probabilities(y_comp, array, q, p, sample_weight)
     if y_pred is not None:
         tests += _error_rate(y_comp, array, y_pred, sample_weight)
         tests.append(_predicted_classes(y_comp, array, y_pred, names.tolist(), sample_weight))
@@ -207,7 +210,11 @@ def _upper_tail(difference: ArrayLike, error: ArrayLike, size: Size, largest: fl
 
 
 def _of_probabilities(
-    y_comp: ArrayLike, T: FloatArray, q: ArrayLike, sample_weight: ArrayLike | None
+    y_comp: ArrayLike,
+    T: FloatArray,
+    q: ArrayLike,
+    p: ArrayLike | None,
+    sample_weight: ArrayLike | None,
 ) -> list[TransitionTest]:
     """Test SCEL of q against the least entropy of a row of T, and against SCEL of p T."""
     free = scel_losses(y_comp, q, None, sample_weight)
@@ -222,7 +229,10 @@ def _of_probabilities(
         floor,
         f"SCEL of a model that does not know T is {scel:.4f}; T allows no model below {floor:.4f}",
     )
-    projected = scel_losses(y_comp, decode.class_probabilities(q, T) @ T, None, sample_weight)
+    if p is None:
+        p = decode.class_probabilities(q, T)
+    p = decode.check_probabilities(p, len(T), name="p")
+    projected = scel_losses(y_comp, p @ T, None, sample_weight)
     paired = Losses(projected.values - free.values, free.rows, free.n)
     loss, loss_error = mean_and_error(*paired, sample_weight)
     worse = TransitionTest(

@@ -29,6 +29,7 @@ def check(
     y_pred: IntArray | None,
     classes: Sequence[str],
     free_q: FloatArray | None = None,
+    free_p: FloatArray | None = None,
     n_free: int = 1,
 ) -> metrics.TransitionCheck:
     """Test whether the labels of held-out rows refute T.
@@ -39,6 +40,8 @@ def check(
         None where T was estimated: the test of the error rate would treat it as exact.
     free_q : ndarray of shape (N, K), optional
         Complementary probabilities of a model that does not know T.
+    free_p : ndarray of shape (N, K), optional
+        The class probabilities that they have under T, if known.
     n_free : int
         The number of such models among which `free_q` was selected by these labels. The level of
         the test is divided by it, so that the selection refutes no more correct matrices.
@@ -50,6 +53,7 @@ def check(
             mask.argmax(axis=1) if single else mask,
             T,
             q=free_q,
+            p=free_p,
             y_pred=y_pred,
             classes=classes,
             level=_LEVEL / n_free,

@@ -264,16 +264,16 @@ def _reason(error: Exception) -> str:
 def score(result: CandidateResult, rows: Any, labels: ComplementaryLabels) -> None:
     """Set the scores of a candidate's model on held-out rows."""
     model: Any = result.model
-    result.proba, result.T = model.predict_proba(rows), model.label_transition_
+    result.proba, result.predicted, q = model.predictions(rows)
+    result.T = model.label_transition_
     result.temperature = scoring.temperature(result.proba, result.T, labels)
     p = calibration.temper(result.proba, result.temperature)
     result.losses = scoring.losses_of(p, result.T, labels)
     result.scel, result.scel_std_error = scoring.mean_and_std_error(result.losses, labels.units)
-    result.predicted = scoring.predicted_indices(model, rows)
     result.profile = model.transition_profile_
     if labels.asked is not None:
         return
-    result.free_q = model.predict_complementary_proba(rows) if model.estimates_q else None
+    result.free_q = q
     result.error, result.error_std_error = scoring.error_rate(
         result.predicted, result.T, labels.mask, result.profile
     )

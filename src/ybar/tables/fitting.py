@@ -265,6 +265,7 @@ def _accuracies(
     classes, absent = table.y_comp.classes, accuracy.absent_classes(table.y_comp.mask, table.T)
     free = [result for result in fitted if result.free_q is not None]
     free_q = np.asarray(free[0].free_q)[labelled] if free else None
+    free_p = np.asarray(free[0].proba)[labelled] if free else None
     n_free = sum(len(candidates.SETTINGS.get(result.method, [{}])) for result in free)
     checks: dict[bytes, metrics.TransitionCheck] = {}
     accuracies = {}
@@ -278,6 +279,7 @@ def _accuracies(
                 None if result.profile is not None else predicted[labelled],
                 classes,
                 free_q,
+                free_p if free and np.array_equal(T, np.asarray(free[0].T)) else None,
                 max(1, n_free),
             )
         accuracies[result.method] = accuracy.summary(

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .. import persistence
+from .. import decode, persistence, transition
 from ..labels import Evidence
 from ..metrics import TransitionProfile
 from ..utils.errors import input_errors
 from ..utils.extras import require
-from ..utils.typing import AnyArray, BoolArray, FloatArray
-from . import files
+from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
+from . import files, scoring
 from .columns import Columns, as_features, transformer
 from .files import DataError
 
@@ -126,6 +126,23 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, frame: Any) -> FloatArray:
         """Return the probabilities of the ordinary classes."""
         return np.asarray(self.pipeline_.predict_proba(self._features(frame)))
+
+    def predictions(self, frame: Any) -> tuple[FloatArray, IntArray, FloatArray | None]:
+        """Return p, the predicted class indices and, if the classifier learned q without T, q.
+
+        A classifier that learned q is evaluated once, and its p are computed once.
+        """
+        if not self.estimates_q:
+            return self.predict_proba(frame), scoring.predicted_indices(self, frame), None
+        q = self.predict_complementary_proba(frame)
+        classifier = self.pipeline_[-1]
+        T, decoder = classifier.transition_, classifier.decoder
+        if decoder is None:
+            decoder = classifier.decoder_
+        p = decode.class_probabilities(q, T)
+        if decoder == "likelihood" and not transition.is_uniform(T):
+            return p, p.argmax(axis=1), q
+        return p, decode.decode(q, T, decoder), q
 
     def predict_complementary_proba(self, frame: Any) -> FloatArray:
         """Return q: the probability of each class as a complementary label."""
