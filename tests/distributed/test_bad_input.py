@@ -88,6 +88,12 @@ CASES = {
     "fraction": (X, Y_LAZY, {"validation_fraction": 2}, ["validation_fraction", "2"]),
     "rates": (X, Y_LAZY, {"learning_rates": [-1.0]}, ["learning_rates", "-1.0"]),
     "parameters": (X, Y_LAZY, {"lightgbm_params": {"linear_tree": True}}, ["linear_tree"]),
+    "bins": (
+        X,
+        Y_LAZY,
+        {"lightgbm_params": {"max_bin": 63}},
+        ["lightgbm_params", "'max_bin'", "63"],
+    ),
     "other parameters": (X, Y_LAZY, {"lightgbm_params": {"num_leavs": 3}}, ["num_leaves"]),
 }
 

@@ -14,6 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from distributed_helpers import blocks, clusters
+from ybar import labels, transition
 from ybar.distributed import DaskCPEBoostingClassifierCV, DaskCPEClassifier, crew
 from ybar.utils.errors import FailureError
 
@@ -45,6 +46,24 @@ def test_a_class_that_is_on_one_worker_only_is_learned(processes, method):
     model = DaskCPEBoostingClassifierCV([0.3, 0.1], [5, 15], method=method, random_state=0)
     model.fit(blocks(X[rows], [300] * 4), blocks(y_comp[rows], [300] * 4))
     assert (model.predict(blocks(X, [300] * 4)).compute() == y).mean() > 0.97
+
+
+@pytest.mark.parametrize("method", ["cpe-i", "cpe-f"])
+def test_a_range_of_values_that_is_on_one_worker_only_is_learned(processes, method):
+    """Neither worker has all values of the first feature, and one has all missing values."""
+    rng = np.random.default_rng(0)
+    n = 2400
+    X = np.c_[np.sort(rng.uniform(size=n)), rng.normal(size=n)]
+    y = (6 * X[:, 0]).astype(int) % 3
+    X[y == 2, 1] = np.nan
+    X[: n // 2, 1] = 0.0
+    y[: n // 2 : 2] = 0
+    X[: n // 2 : 2, 1] = 1.0
+    y_comp = labels.draw(y, transition.uniform(3), random_state=0)
+    model = DaskCPEBoostingClassifierCV([0.1], [50], method=method, random_state=0)
+    model.fit(blocks(X, [600] * 4), blocks(y_comp, [600] * 4))
+    for half in (slice(0, n // 2), slice(n // 2, n)):
+        assert (model.to_local().predict(X[half]) == y[half]).mean() > 0.9
 
 
 @pytest.mark.slow
