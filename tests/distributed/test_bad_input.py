@@ -121,7 +121,7 @@ def test_without_a_client_the_line_says_how_to_start_one():
 
 
 def test_without_workers_the_line_names_the_cluster(monkeypatch):
-    monkeypatch.setattr(workers, "_SECONDS_TO_COME_BACK", 0.1)
+    monkeypatch.setattr(workers, "_SECONDS_TO_START", 0.1)
     with Client(processes=False, n_workers=0, dashboard_address=":0") as empty:
         with pytest.raises(FailureError, match="no workers") as caught:
             DaskCPEBoostingClassifierCV().fit(X, Y_LAZY)

@@ -10,9 +10,11 @@ import time
 import dask.array as da
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
+from animals import run
 from distributed_helpers import blocks, clusters
 from ybar import labels, transition
 from ybar.distributed import DaskCPEBoostingClassifierCV, DaskCPEClassifier, crew
@@ -113,3 +115,29 @@ def test_a_worker_that_is_killed_during_predict_costs_time_only(processes):
     many = da.concatenate([blocks(X, [1000] * 2)] * 60)
     predicted = killed_after(processes, 1, lambda: model.predict(many).compute())
     np.testing.assert_array_equal(predicted, np.tile(model.to_local().predict(X), 60))
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_while_files_are_predicted_leaves_whole_files(processes, tmp_path):
+    """Ten kills: each file of predictions is absent or whole, and is written once."""
+    X, y, y_comp = clusters(60_000)
+    rows = pd.DataFrame(X, columns=list("abcd")).assign(label=y, no=y_comp)
+    for i in range(6):
+        rows[i::6].to_parquet(tmp_path / f"{i}.parquet")
+    data, options = f"{tmp_path}/*.parquet", ["--dask", processes.scheduler.address]
+    columns = ["--label", "no", "--leave-out", "label"]
+    model = tmp_path / "model.ybar"
+    assert run("fit", data, *columns, *options, "--model", model).exit_code == 0
+    for kill in range(10):
+        command = ["predict", model, data, "-o", out := tmp_path / str(kill), "--keep", "label"]
+        done = killed_after(processes, 0.1 + 0.15 * kill, lambda c=command: run(*c, *options))
+        assert done.exit_code == 0 or done.stderr.count("\n") == 1, done.stderr
+        before = {file: file.stat().st_mtime_ns for file in out.glob("*.parquet")}
+        assert run(*command).exit_code == 0
+        tables = {file: pd.read_parquet(file) for file in out.glob("*.parquet")}
+        assert [len(table) for table in tables.values()] == [10_000] * 6
+        assert all((table["predicted"] == table["label"]).mean() > 0.9 for table in tables.values())
+        assert all(file.stat().st_mtime_ns == before[file] for file in before)
+        assert {file.name for file in out.iterdir()} - {f"{i}.parquet" for i in range(6)} == {
+            ".ybar-predict.json"
+        }

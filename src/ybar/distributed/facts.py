@@ -146,7 +146,8 @@ def _look(
     names = checks.frame_names(X, "columns")
     numbers = as_numbers(X) if n_rows else np.empty((0, X.shape[1]))
     rows = binning.sample(numbers, n_parts, np.random.default_rng([seed, number]))
-    return Seen(found, rows, np.isnan(numbers).any(axis=0), n_rows, names)
+    missing = np.asarray(np.isnan(numbers).any(axis=0))
+    return Seen(found, rows, missing, n_rows, names)
 
 
 def _check_same_columns(seen: list[Seen]) -> None:

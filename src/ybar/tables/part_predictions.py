@@ -32,6 +32,7 @@ class Work(NamedTuple):
     proba: bool
     keep: tuple[str, ...]
     delimiter: str | None
+    on_cluster: bool
 
 
 def targets_of(parts: Sequence[str], folder: str) -> dict[str, Path]:
@@ -82,7 +83,7 @@ def is_done(part: str, target: Path) -> bool:
 
 def predict_part(part: str, target: Path, work: Work) -> int:
     """Write the predictions of one file, and return their number."""
-    model = cached_model(work.model)
+    model = cached_model(work.model, work.on_cluster)
     n_rows = 0
     with naming(part), writing.table_output(str(target), escape=True) as write:
         for frame in chunks(part, delimiter=work.delimiter, as_text=text_columns(model, work.keep)):
@@ -92,9 +93,13 @@ def predict_part(part: str, target: Path, work: Work) -> int:
 
 
 @functools.lru_cache(maxsize=2)
-def cached_model(path: str) -> TableClassifier:
-    """Return the model in a file; a worker reads it once."""
-    return load(path)
+def cached_model(path: str, on_cluster: bool) -> TableClassifier:
+    """Return the model in a file, which each worker reads once; on a cluster, for one thread."""
+    model = load(path)
+    classifier = model.pipeline_[-1]
+    if on_cluster and "n_jobs" in classifier.get_params(deep=False):
+        classifier.set_params(n_jobs=1)
+    return model
 
 
 def text_columns(model: TableClassifier, keep: Sequence[str]) -> list[str]:

@@ -34,6 +34,7 @@ class Work(NamedTuple):
     label: tuple[str, ...]
     separator: str
     delimiter: str | None
+    on_cluster: bool
 
 
 class Checked(NamedTuple):
@@ -64,7 +65,7 @@ def check(work: Work) -> None:
 
 def score_part(part: str, number: int, n_parts: int, work: Work) -> Part:
     """Return the sums of one file."""
-    model = cached_model(work.model)
+    model = cached_model(work.model, work.on_cluster)
     columns = [*work.label, *filter(None, [work.true])]
     with naming(part):
         frame = read(part, delimiter=work.delimiter, as_text=[*model.as_text, *columns])
