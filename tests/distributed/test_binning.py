@@ -38,8 +38,7 @@ def test_a_model_on_features_predicts_what_it_predicts_on_codes(missing):
     codes = binning.unbinned(binning.binned(X, edges))
     params = {"objective": "multiclass", "num_class": 3, "verbosity": -1, "num_threads": 1}
     text = lightgbm.train(params, lightgbm.Dataset(codes, y), 30).model_to_string()
-    names = [f"Column_{i}" for i in range(3)]
-    model = lightgbm.Booster(model_str=binning.on_features(text, edges, names))
+    model = lightgbm.Booster(model_str=binning.on_features(text, edges))
     expected = lightgbm.Booster(model_str=text).predict(codes)
     np.testing.assert_array_equal(model.predict(X), expected)
     new = rng.normal(size=(5000, 3)) * 3

@@ -75,6 +75,7 @@ class DaskClassifier(BaseEstimator):  # type: ignore[misc]
     transition_: FloatArray
     decoder_: Any
     estimates_: str
+    _store_parameters = ComplementaryClassifier._store_parameters
 
     def _output_blocks(self, X: Any) -> Blocks:
         """Return the partitions of X, in which each X is a lazy block of probabilities."""
@@ -193,7 +194,6 @@ class DaskClassifier(BaseEstimator):  # type: ignore[misc]
         outputs = self._output_blocks_of(blocks, X)
         parts = outputs.map(_sums_of_block, self._decoding, self.classes_, reading, T)
         ((scel, ure),) = compute([reduced(parts, _merged)])
-        scel, ure = _merged([(scel, ure)])
         if not scel.rows:
             raise ValueError("y must have a label in some row of a weight above 0; got none")
         return scel, ure
@@ -203,7 +203,7 @@ class DaskClassifier(BaseEstimator):  # type: ignore[misc]
         kinds = compute(blocks.map(_is_evidence))
         if not any(kinds):
             return None, self.transition_
-        words = vocabulary(compute(blocks.map(_found, self.classes_)), self.classes_)
+        words = vocabulary(compute(blocks.map(found_in, self.classes_)), self.classes_)
         observed = words.observed
         mine = has_its_transition(observed, self)
         labels = observed.as_labels()
@@ -216,10 +216,6 @@ class DaskClassifier(BaseEstimator):  # type: ignore[misc]
 
 def _is_evidence(_: Any, y: Any, __: Any) -> bool:
     return isinstance(y, Evidence)
-
-
-def _found(_: Any, y: Any, weights: Any, classes: AnyArray) -> Any:
-    return found_in(y, as_weights(weights, len(y)), classes)
 
 
 def _classes(outputs: AnyArray, _: Any, __: Any, decoding: Decoding, classes: AnyArray) -> AnyArray:

@@ -75,7 +75,7 @@ def unbinned(codes: AnyArray) -> FloatArray:
     return values
 
 
-def on_features(text: str, edges: Sequence[FloatArray], names: Sequence[str]) -> str:
+def on_features(text: str, edges: Sequence[FloatArray]) -> str:
     """Return a model of LightGBM on codes as the same model on features.
 
     A code is at most c exactly if its feature is at most edge c, so that both models predict the
@@ -87,7 +87,8 @@ def on_features(text: str, edges: Sequence[FloatArray], names: Sequence[str]) ->
     blocks = [f"Tree={_on_features(tree, edges)}\n" for tree in trees]
     blocks.append(f"Tree={_on_features(last, edges)}")
     sizes = " ".join(str(len(block.encode())) for block in blocks)
-    lines = {"tree_sizes": sizes, "feature_names": " ".join(names)}
+    names = " ".join(f"Column_{i}" for i in range(len(edges)))
+    lines = {"tree_sizes": sizes, "feature_names": names}
     head = "\n".join(_replaced(line, lines) for line in head.split("\n"))
     return f"{head}\n{''.join(blocks)}{end_mark}{end}"
 

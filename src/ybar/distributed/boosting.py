@@ -111,16 +111,7 @@ class DaskCPEBoostingClassifierCV(DaskClassifier):
         random_state: Seed = None,
         client: Any = None,
     ) -> None:
-        self.learning_rates = learning_rates
-        self.n_estimators = n_estimators
-        self.method = method
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.validation_fraction = validation_fraction
-        self.lightgbm_params = lightgbm_params
-        self.random_state = random_state
-        self.client = client
+        self._store_parameters(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select a candidate by SCEL on held-out rows, then fit it to all rows.
@@ -159,7 +150,7 @@ class DaskCPEBoostingClassifierCV(DaskClassifier):
         _record(local, rates, counts, crew.held_out_losses(rates, counts))
         best = local.best_params_
         (text,) = crew.train([best["learning_rate"]], best["n_estimators"], everything=True)
-        local.model_ = on_features(text, facts.edges, facts.names)
+        local.model_ = on_features(text, facts.edges)
         local.classes_, local.transition_ = facts.words.observed.classes, facts.words.observed.T
         local.seen_classes_, local.estimates_ = goal.target.seen, goal.target.estimates
         local.decoder_ = "l1" if facts.words.observed.by_label else "max"

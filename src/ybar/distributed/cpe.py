@@ -16,12 +16,11 @@ from ..classifiers.base import ComplementaryClassifier, check_several_classes
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..classifiers.cpe import CPEClassifier
 from ..utils import checks
-from ..utils.encoding import check_classes
 from ..utils.extras import require
 from ..utils.typing import AnyArray, IntArray
 from .base import DaskClassifier
 from .blocks import Blocks, as_weights, blocks_of
-from .observing import Vocabulary, classes_of, found_in, names_in, vocabulary
+from .observing import Vocabulary, all_classes, found_in, vocabulary
 from .workers import computed, current_client, watched
 
 
@@ -86,11 +85,7 @@ class DaskCPEClassifier(DaskClassifier):
         classes: ArrayLike | None = None,
         client: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.transition = transition
-        self.decoder = decoder
-        self.classes = classes
-        self.client = client
+        self._store_parameters(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to complementary labels.
@@ -112,7 +107,9 @@ class DaskCPEClassifier(DaskClassifier):
         base = self._base()
         client = current_client(self.client)
         blocks = blocks_of(X, y, sample_weight)
-        words = _vocabulary(client, blocks, self.classes)
+        names = all_classes(client, blocks, self.classes)
+        labels = replace(blocks, X=[None] * len(blocks))
+        words = vocabulary(computed(client, labels.map(found_in, names)), names)
         observed = local._accept(words.observed, self.classes)
         if not observed.usable.any():
             raise ValueError("y must hold a label in some row of a weight above 0; got none")
@@ -176,19 +173,6 @@ class DaskCPEClassifier(DaskClassifier):
         outputs = blocks_of(self.estimator_.predict_proba(X), names=("predict_proba(X)", "y"))
         parts = outputs.map(_outputs, self.seen_classes_, len(self.classes_))
         return replace(blocks, X=parts)
-
-
-def _vocabulary(client: Any, blocks: Blocks, classes: ArrayLike | None) -> Vocabulary:
-    labels = replace(blocks, X=[None] * len(blocks))
-    if classes is None:
-        names = classes_of(computed(client, labels.map(names_in)))
-    else:
-        names = check_classes(classes)
-    return vocabulary(computed(client, labels.map(_found, names)), names)
-
-
-def _found(_: Any, y: Any, weights: Any, classes: AnyArray) -> Any:
-    return found_in(y, as_weights(weights, len(y)), classes)
 
 
 class Samples(NamedTuple):

@@ -10,9 +10,9 @@ from ..utils.extras import require
 from . import training
 from .binning import every_code
 from .blocks import Blocks
-from .sums import FAN_IN, Sums
+from .sums import Sums, reduced
 from .training import Goal, Network, Scheme
-from .workers import attempts, gathered, host_of, one_per_process, run_together, waited
+from .workers import attempts, computed, host_of, one_per_process, run_together, waited
 
 _FEWEST_ROWS = 10_000  # per worker; with fewer, workers wait for one another most of the time
 
@@ -82,13 +82,9 @@ class Crew:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
             # In the graph, so that it is there again if a worker is lost.
             shared = client.submit(tuple, [texts, counts, self._goal], pure=False)
-        level = [client.submit(_losses, part, shared, pure=False) for part in self._parts]
-        while len(level) > 1:
-            level = [
-                client.submit(training.merged, level[i : i + FAN_IN], pure=False)
-                for i in range(0, len(level), FAN_IN)
-            ]
-        sums: list[list[Sums]] = gathered(client, level)[0]
+        later = dask.delayed(_losses, pure=False)
+        total = reduced([later(part, shared) for part in self._parts], training.merged)
+        sums: list[list[Sums]] = computed(client, [total])[0]
         return sums
 
     def _shares(self) -> dict[str, list[int]]:

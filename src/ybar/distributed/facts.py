@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from ..classifiers.base import check_several_classes
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..utils import checks
-from ..utils.encoding import check_classes
 from ..utils.typing import AnyArray, BoolArray, FloatArray
 from . import binning
-from .blocks import Blocks, as_numbers, as_weights
-from .observing import Found, Vocabulary, classes_of, found_in, names_in, vocabulary
+from .blocks import Blocks, as_numbers
+from .observing import Found, Vocabulary, all_classes, found_in, vocabulary
 from .workers import computed
 
 
@@ -54,11 +53,6 @@ class Facts:
     missing: BoolArray
     named: list[str] | None
     lengths: list[int]
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the features in LightGBM's text."""
-        return [f"Column_{i}" for i in range(len(self.edges))]
 
     @property
     def n_rows(self) -> int:
@@ -121,10 +115,7 @@ def facts_of(client: Any, blocks: Blocks, classes: ArrayLike | None, seed: int) 
 
     Without `classes`, another pass over y finds the classes first.
     """
-    if classes is None:
-        names = classes_of(computed(client, replace(blocks, X=[None] * len(blocks)).map(names_in)))
-    else:
-        names = check_classes(classes)
+    names = all_classes(client, blocks, classes)
     seen: list[Seen] = computed(client, blocks.map(_look, names, len(blocks), seed, numbered=True))
     _check_same_columns(seen)
     full = [part for part in seen if part.n_rows]
@@ -142,7 +133,7 @@ def _look(
     X: Any, y: Any, weights: Any, classes: AnyArray, n_parts: int, seed: int, number: int
 ) -> Seen:
     n_rows = len(X)
-    found = found_in(y, as_weights(weights, n_rows), classes) if n_rows else None
+    found = found_in(X, y, weights, classes)
     names = checks.frame_names(X, "columns")
     numbers = as_numbers(X) if n_rows else np.empty((0, X.shape[1]))
     rows = binning.sample(numbers, n_parts, np.random.default_rng([seed, number]))

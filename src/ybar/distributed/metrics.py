@@ -109,14 +109,14 @@ def ure_zero_one(
 
 def computed(parts: list[Any], name: str) -> Sums:
     """Return the sums of all blocks, of which some must have a label that counts."""
+    sums: Sums
     (sums,) = compute([reduced(parts, Sums.merged)])
     if not sums.rows:
         raise ValueError(
             f"{name} must have a label in some row of a weight above 0; got none in "
             f"{len(parts)} partitions"
         )
-    merged: Sums = Sums.merged([sums])
-    return merged
+    return sums
 
 
 def _result(

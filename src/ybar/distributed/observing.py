@@ -15,6 +15,8 @@ from ..labels.patterns import Patterns
 from ..utils import checks
 from ..utils.encoding import check_classes, encode
 from ..utils.typing import AnyArray, FloatArray, IntArray
+from .blocks import Blocks, as_weights
+from .workers import computed
 
 
 class Names(NamedTuple):
@@ -55,7 +57,14 @@ def without_labels(y: Any, classes: AnyArray) -> Observed:
     return Observed(classes, np.zeros(len(y), np.intp), nothing, by_label=True)
 
 
-def classes_of(parts: Sequence[Names]) -> AnyArray:
+def all_classes(client: Any, blocks: Blocks, classes: ArrayLike | None) -> AnyArray:
+    """Return the classes that the caller names, or those in y, which costs a pass over y."""
+    if classes is not None:
+        return check_classes(classes)
+    return _union(computed(client, replace(blocks, X=[None] * len(blocks)).map(names_in)))
+
+
+def _union(parts: Sequence[Names]) -> AnyArray:
     """Return the classes of all partitions: the common columns, or the sorted union."""
     first = next((part for part in parts if part.values is not None), None)
     if first is None or first.values is None:
@@ -90,10 +99,11 @@ class Found(NamedTuple):
     numbers: FloatArray
 
 
-def found_in(y: Any, weights: FloatArray | None, classes: AnyArray) -> Found | None:
+def found_in(_: Any, y: Any, sample_weight: Any, classes: AnyArray) -> Found | None:
     """Return the distinct observations of a partition; None if it has no rows."""
     if not len(y):
         return None
+    weights = as_weights(sample_weight, len(y))
     observed = observed_in(y, classes)
     used, code = np.unique(observed.code, return_inverse=True)
     return Found(
