@@ -6,7 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from ybar.distributed import binning
+from ybar.distributed import binning, training
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
@@ -25,6 +25,17 @@ def test_missing_values_have_a_code_of_their_own():
     X = np.array([[0.0], [np.nan], [2.0]])
     codes = binning.binned(X, binning.edges_of(X))
     np.testing.assert_array_equal(binning.unbinned(codes), [[0.0], [np.nan], [1.0]])
+
+
+def test_the_bins_of_lightgbm_are_the_codes_whichever_rows_there_are():
+    many, one, none = np.arange(254) + 0.5, np.array([0.5]), np.zeros(0)
+    missing = np.array([False, True, False, True, False])
+    params = {**training.BINS, "verbosity": -1}
+    rows = binning.unbinned(binning.every_code([many, many, one, one, none], missing))
+    bins = lightgbm.Dataset(rows, params=params)
+    data = lightgbm.Dataset(np.zeros((50, 5)), np.zeros(50), bins, params=params).construct()
+    # A feature with a single code is left out.
+    assert [data.feature_num_bin(j) for j in range(5)] == [255, 256, 2, 3, 0]
 
 
 @pytest.mark.parametrize("missing", [False, True])

@@ -143,6 +143,8 @@ class DaskCPEBoostingClassifierCV(DaskClassifier):
         n_training = round((1 - self.validation_fraction) * facts.n_usable)
         shape = (facts.n_rows, len(facts.edges))
         params = local._params(lightgbm, goal.target, n_training, shape, seeds[1])
+        if "force_row_wise" not in (self.lightgbm_params or {}):  # another copy of all bins
+            params = {**params, "force_row_wise": False, "force_col_wise": True}
         scheme = training.Scheme(
             facts.edges, facts.missing, facts.words, self.validation_fraction, seeds[0]
         )

@@ -34,7 +34,7 @@ class Part(NamedTuple):
     """One byte per value."""
     observation: IntArray
     """The index of each row's observation in the vocabulary."""
-    weights: FloatArray | None
+    weights: Any
     held_out: BoolArray
 
 
@@ -98,7 +98,7 @@ class Goal:
         target = self.target
         if not isinstance(target, Likelihood):
             return None
-        log_e, curvature, observation = target.log_e, target.curvature, labels.astype(np.intp)
+        log_e, curvature = target.log_e, target.curvature
 
         def gradient(scores: AnyArray, _: Any) -> tuple[AnyArray, AnyArray]:
             first = np.empty(scores.shape, np.float32, order="F")
@@ -107,7 +107,7 @@ class Goal:
                 rows = slice(start, start + _ROWS_AT_ONCE)
                 weight = 1.0 if weights is None else weights[rows, None]
                 first[rows], second[rows] = derivatives(
-                    scores[rows], log_e[observation[rows]], weight, curvature
+                    scores[rows], log_e[labels[rows]], weight, curvature
                 )
             return first, second
 
@@ -169,17 +169,11 @@ def train(
         The model of each rate, in LightGBM's text form; on codes, see `binning.on_features`.
     """
     lightgbm: Any = require("lightgbm", "boosting", "ybar.distributed")
-    samples = [goal.samples(part, everything=everything) for part in parts]
-    labels = np.concatenate([label for _, label in samples])
-    weights = _weights(parts, samples, goal.mean_weight)
-    read = _rows_of(lightgbm)
-    rows = [read(part.codes, rows) for part, (rows, _) in zip(parts, samples, strict=True)]
-    gradient = goal.gradient(labels, weights)
     texts = []
     with _connected(lightgbm, network):
         params = {**params, **network.learner}
         bins = lightgbm.Dataset(unbinned(every_code), params=params)
-        dataset = lightgbm.Dataset(rows, labels, bins, weights, params=params).construct()
+        dataset, gradient = _dataset(lightgbm, parts, goal, bins, everything)
         for rate in rates:
             booster = _booster(lightgbm, dataset, {**params, "learning_rate": rate})
             for _ in range(n_rounds):
@@ -189,18 +183,20 @@ def train(
     return texts
 
 
-def _weights(
-    parts: Sequence[Part], samples: Sequence[tuple[IntArray, AnyArray]], mean: float
-) -> FloatArray | None:
-    if parts[0].weights is None:
-        return None
-    pairs = zip(parts, samples, strict=True)
-    return (
-        np.concatenate(
-            [part.weights[rows] for part, (rows, _) in pairs if part.weights is not None]
-        )
-        / mean
-    )
+def _dataset(
+    lightgbm: Any, parts: Sequence[Part], goal: Goal, bins: Any, everything: bool
+) -> tuple[Any, Any]:
+    """Return the data set of LightGBM, and the function that computes both derivatives."""
+    samples = [goal.samples(part, everything=everything) for part in parts]
+    labels = np.concatenate([label for _, label in samples], dtype=np.int32)
+    weights = None
+    if parts[0].weights is not None:
+        of_parts = [part.weights[rows] for part, (rows, _) in zip(parts, samples, strict=True)]
+        weights = np.concatenate(of_parts) / goal.mean_weight
+    read = _rows_of(lightgbm)
+    rows = [read(part.codes, rows) for part, (rows, _) in zip(parts, samples, strict=True)]
+    dataset = lightgbm.Dataset(rows, labels, bins, weights, params=bins.params).construct()
+    return dataset, goal.gradient(labels, weights)
 
 
 def _booster(lightgbm: Any, dataset: Any, params: dict[str, Any]) -> Any:
