@@ -13,7 +13,7 @@ from .. import decode, labels, transition
 from ..transition.checking import check_for_labels
 from ..utils import checks
 from ..utils.encoding import check_classes, check_indices
-from ..utils.typing import FloatArray
+from ..utils.typing import FloatArray, IntArray
 from .losses import (
     Losses,
     Size,
@@ -25,6 +25,8 @@ from .losses import (
 )
 
 _LEVEL = 0.01
+_ABSENT = 1e-4  # the largest part of a class in a mixture that counts as none
+_ROWS_PER_CLASS = 10  # of a group whose degrees of freedom depend on its mixture
 
 
 class TransitionTest(NamedTuple):
@@ -99,7 +101,9 @@ def check_transition(
     - **predicted classes**: among the rows with one prediction, the shares of the labels are a
       mixture of rows of T.
 
-    A matrix that passes can still be wrong: the labels may agree with it by coincidence.
+    A matrix that passes can still be wrong: the labels may agree with it by coincidence. Labels with
+    uniform noise λ agree with the uniform T without noise, for example, because they also follow it
+    if the class probabilities are ``(1-λ) p + λ/K``.
 
     Parameters
     ----------
@@ -131,7 +135,8 @@ def check_transition(
     "label shares" is an exact binomial test if rows have one label and no weights. Otherwise it is
     a t-test with errors over rows, and with Satterthwaite's degrees of freedom if weights are
     unequal. Its p-value is corrected for the 2K limits that are tested. "predicted classes" is a
-    likelihood-ratio test. The others are one-sided t-tests with the standard error over rows; a
+    likelihood-ratio test, whose degrees of freedom are the number of classes without a part in the
+    best mixtures. The others are one-sided t-tests with the standard error over rows; a
     probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
 
     Examples
@@ -275,8 +280,8 @@ def _predicted_classes(
 ) -> TransitionTest:
     """Test the label shares within each predicted class against the mixtures of rows of T.
 
-    This is a likelihood-ratio test with the degrees of freedom of the shares. The mixtures leave
-    fewer, so the p-value is too large rather than too small. The labels of a row count as one.
+    This is a likelihood-ratio test; the labels of a row count as one. The mixtures are a polytope,
+    and its face that holds the best mixture determines the degrees of freedom: see `_freedom`.
     """
     rows, k = labels.pairs(y_comp, len(T))
     predicted = check_indices(y_pred, len(T), "y_pred")
@@ -291,9 +296,11 @@ def _predicted_classes(
     totals = sums[groups].sum(axis=1)
     effective = totals**2 / np.bincount(predicted, weights=of_row**2, minlength=len(T))[groups]
     shares = sums[groups] / totals[:, None]
-    mixtures = decode.class_probabilities(shares, T) @ T
+    p = decode.class_probabilities(shares, T)
+    mixtures = p @ T
     ratios = 2 * effective * special.rel_entr(shares, mixtures).sum(axis=1)
-    p_value = float(stats.chi2.sf(ratios.sum(), len(groups) * (len(T) - 1)))
+    freedom = _freedom(p, effective, singular=transition.is_singular(T)).sum()
+    p_value = float(stats.chi2.sf(ratios.sum(), freedom)) if freedom else 1.0
     worst = int(np.argmax(ratios))
     at = int(np.argmax(np.abs(shares[worst] - mixtures[worst])))
     share, allowed = float(shares[worst, at]), float(mixtures[worst, at])
@@ -303,3 +310,18 @@ def _predicted_classes(
         f"labels best under T has {100 * allowed:.1f}%"
     )
     return TransitionTest("predicted classes", p_value, share, allowed, reason)
+
+
+def _freedom(p: FloatArray, n_rows: FloatArray, *, singular: bool) -> IntArray:
+    """Return the degrees of freedom of the distance from each group's shares to the mixtures p T.
+
+    Shares vary around their best mixture in the directions that leave its face of the polytope: in
+    large samples, given the face, the likelihood ratio exceeds the quantiles of χ² with so many
+    degrees of freedom at most as often as they say (Mohamad et al. 2020, "Adaptive critical value
+    for constrained likelihood ratio testing"). For an invertible T these are the classes without a
+    part in the mixture. Small groups, and a singular T, get the K-1 of shares without limits.
+    """
+    n_classes = p.shape[1]
+    absent = (p <= _ABSENT).sum(axis=1)
+    adaptive = (n_rows >= _ROWS_PER_CLASS * n_classes) & (not singular)
+    return np.asarray(np.where(adaptive, absent, n_classes - 1))
