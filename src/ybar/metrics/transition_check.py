@@ -101,9 +101,9 @@ def check_transition(
     - **predicted classes**: among the rows with one prediction, the shares of the labels are a
       mixture of rows of T.
 
-    A matrix that passes can still be wrong: the labels may agree with it by coincidence. Labels with
-    uniform noise λ agree with the uniform T without noise, for example, because they also follow it
-    if the class probabilities are ``(1-λ) p + λ/K``.
+    A matrix that passes can still be wrong: the labels may agree with it by coincidence. For
+    example, labels with uniform noise λ agree with the uniform T without noise: they also follow
+    it, with the class probabilities ``(1-λ) p + λ/K``.
 
     Parameters
     ----------
