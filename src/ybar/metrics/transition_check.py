@@ -138,7 +138,8 @@ def check_transition(
     unequal. Its p-value is corrected for the 2K limits that are tested. "predicted classes" is a
     likelihood-ratio test, whose degrees of freedom are the number of classes without a part in the
     best mixtures; for groups of few rows, its moments are those of sparse counts.
-    The others are one-sided t-tests with the standard error over rows; a probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+    The others are one-sided t-tests with the standard error over rows; a probability of exactly 0
+    counts as 1/(n+1) among n labels, as for `scel_scorer`.
 
     Examples
     --------
