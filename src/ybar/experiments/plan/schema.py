@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cast
 
-from ... import datasets, transition
+from ... import datasets
 from ...neural import methods as networks
 from ...transition.counting import ANNOTATORS
 from ...transition.reading import WORDS, read_matrix
@@ -67,22 +67,20 @@ class _Matrix(NamedTuple):
 
 
 def _matrix(value: Any, info: Info) -> _Matrix:
-    if isinstance(value, str) and value in WORDS:
+    if isinstance(value, str) and value in WORDS:  # built for each trial and data set
         return _Matrix(value)
-    words = ", ".join(map(repr, (*WORDS, *ANNOTATORS)))
-    allowed = f"be {words}, rows of numbers, or the path of a CSV file"
-    rows, classes = value, None
+    of_annotators = isinstance(value, str) and value in ANNOTATORS
+    is_path = isinstance(value, str) and not of_annotators
     try:
-        if isinstance(value, str) and value in ANNOTATORS:  # the classes are other data's
-            rows = transition.annotators(value)
-        elif isinstance(value, str):
-            rows, classes = read_matrix(_regular(_definitions(info).path(value)))
-        T = transition.check(rows)
-    except (ValueError, TypeError, OSError) as error:
-        raise ValueError(f"{allowed} ({error})") from error
-    return _Matrix(
-        tuple(tuple(row) for row in T.tolist()), None if classes is None else tuple(classes)
-    )
+        matrix = read_matrix(_regular(_definitions(info).path(value)) if is_path else value)
+    except (ValueError, OSError) as error:
+        words = ", ".join(map(repr, (*WORDS, *ANNOTATORS)))
+        raise ValueError(
+            f"be {words}, rows of numbers, or the path of a CSV file ({error})"
+        ) from error
+    # The rows of annotators serve other data: their classes are not those of the plan.
+    names = None if of_annotators or matrix.classes is None else tuple(matrix.classes)
+    return _Matrix(tuple(map(tuple, matrix.T.tolist())), names)
 
 
 def _regular(path: Path) -> Path:

@@ -16,6 +16,7 @@ from ...displays.drawing import drawn_names
 from ...utils.extras import require
 from ...utils.typing import AnyArray
 from ..plan.model import Dataset, Method, Part, Setting
+from ..runs import transfer
 from ..runs.entry import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
@@ -118,7 +119,7 @@ def _draw_losses(ax: Any, histories: Sequence[list[Entry]]) -> None:
         if not entries:
             continue
         for curve, (_, style) in _LOSSES.items():
-            values = np.array([entry.curves[curve] for entry in entries], dtype=np.float64)
+            values = np.array([transfer.rounded(entry.curves[curve]) for entry in entries])
             epochs = np.arange(1, values.shape[1] + 1)
             # CPE-F and CPE-T may coincide: their markers alternate.
             step = max(3, len(epochs) // 5)
