@@ -22,7 +22,7 @@ from ybar.experiments.runs import transfer
 
 STUDIES = Path(__file__).resolve().parent
 RESULTS = STUDIES.parent / "results"
-PROGRAMS = ("leaderboard.py", "choosing.py", "summary.py", "fill_tables.py")
+PROGRAMS = ("leaderboard.py", "choosing.py", "summary.py", "anchors.py", "fill_tables.py")
 
 
 class Committed(NamedTuple):
