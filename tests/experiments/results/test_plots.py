@@ -88,6 +88,18 @@ def test_figures_of_a_ledger_and_of_its_export_are_the_same(plan, entries, tmp_p
     )
 
 
+def test_an_export_has_the_losses_of_runs_that_may_be_chosen_later(plan, entries, tmp_path):
+    last = entries_where(
+        entries, dataset="mnist", learning_rate=entries[-1].config["learning_rate"]
+    )
+    first = Runs([entry for entry in entries if entry not in last], plan)
+    transfer.export(first.entries, tmp_path / "runs.csv", figures.drawn_from(first))
+    whole = Runs([*transfer.read(tmp_path / "runs.csv"), *last], plan)
+    assert pixels(loss_curves(whole, "mlp", "mnist")) == pixels(
+        loss_curves(Runs(entries, plan), "mlp", "mnist")
+    )
+
+
 # Figures of a user's own plan
 
 
