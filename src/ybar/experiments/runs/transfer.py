@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...utils import text as text
+from ...utils import text
 from ...utils.checks import shown
 from ...utils.errors import InputError, input_errors
 from ...utils.extras import require
