@@ -71,10 +71,11 @@ results: .venv/.package
 tables: .venv/.package
 	$(BIN)/python studies/tables.py $(MERGE)
 
-# Starts or resumes the long runs of the paper's MLPs beside other work, on one core. Safe to kill:
-# the ledger keeps every run that has ended. `make tables` then exports them and builds the tables.
+# Starts or resumes the first trial of the paper's networks beside other work, on one core, linear
+# models first. Safe to kill: the ledger keeps every run that has ended. `make tables` then exports
+# them and builds the tables.
 sweep: .venv/.package
-	nice -n 19 $(BIN)/ybar reproduce paper --base mlp --trial 0 --jobs 1 \
+	nice -n 19 $(BIN)/ybar reproduce paper --base linear --base mlp --trial 0 --jobs 1 \
 	  --ledger results/paper.sqlite --merge results/paper/runs.csv --output results/sweep
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,
