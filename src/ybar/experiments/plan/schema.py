@@ -60,7 +60,7 @@ def _definitions(info: Info) -> Definitions:
 
 
 class _Matrix(NamedTuple):
-    """A transition matrix, or the word for one, and the classes of its rows if they are named."""
+    """A transition matrix, or the word for one, and its classes as in `Setting`."""
 
     rows: str | tuple[tuple[float, ...], ...]
     classes: tuple[str, ...] | None = None
@@ -78,9 +78,10 @@ def _matrix(value: Any, info: Info) -> _Matrix:
         raise ValueError(
             f"be {words}, rows of numbers, or the path of a CSV file ({error})"
         ) from error
-    # The rows of annotators serve other data: their classes are not those of the plan.
-    names = None if of_annotators or matrix.classes is None else tuple(matrix.classes)
-    return _Matrix(tuple(map(tuple, matrix.T.tolist())), names)
+    rows = tuple(map(tuple, matrix.T.tolist()))
+    if of_annotators:  # the names are those of other data
+        return _Matrix(rows, ())
+    return _Matrix(rows, None if matrix.classes is None else tuple(matrix.classes))
 
 
 def _regular(path: Path) -> Path:
