@@ -60,14 +60,18 @@ results: .venv/.package
 	  --merge results/leaderboard/runs.csv --output results/leaderboard-page
 	$(BIN)/ybar reproduce studies/choices/choices.toml --ledger results/choices.sqlite \
 	  --merge results/choices/runs.csv --output results/choices-page
+	$(BIN)/ybar reproduce studies/choices/transition_layer.toml --ledger results/transition_layer.sqlite \
+	  --merge results/choices/transition_layer.csv --output results/transition_layer-page
+	$(BIN)/ybar reproduce field --ledger results/field.sqlite --merge results/paper/runs.csv \
+	  --merge results/choices/transition_layer.csv --output results/field-page
 	$(BIN)/python studies/estimating.py
 	$(BIN)/python studies/trust.py
 	$(BIN)/python studies/calibration.py
 	$(BIN)/python studies/error_bars.py
 	$(MAKE) tables
 
-# Runs nothing: builds all tables of such runs anew, in results/, README and docs. Runs of other
-# ledgers are added:  make tables MERGE="--merge other.sqlite --merge another.sqlite"
+# Runs nothing: exports the runs of the ledgers in results/, and builds all tables anew, in results/,
+# README and docs. Runs of other ledgers are added:  make tables MERGE="--merge other.sqlite --merge another.sqlite"
 tables: .venv/.package
 	$(BIN)/python studies/tables.py $(MERGE)
 

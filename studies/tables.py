@@ -1,6 +1,7 @@
 """Build every table of ``results/`` that comes from runs, and put them into README and the docs.
 
-Nothing is run. Runs of other ledgers or exports are added to the committed ones first:
+Nothing is run. The runs of the ledgers in ``results/`` (``*.sqlite``), and of other ledgers or
+exports, are added to the committed ones first:
 
     python studies/tables.py [--merge other.sqlite ...]
 
@@ -91,7 +92,7 @@ COMMITTED = (
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--merge", type=Path, action="append", default=[])
-    others = parser.parse_args().merge
+    others = [*sorted(RESULTS.glob("*.sqlite")), *parser.parse_args().merge]
     for each in COMMITTED:
         each.rebuild(others)
     for program in PROGRAMS:
