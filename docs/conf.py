@@ -43,7 +43,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_order.ReadingOrder",
     "abort_on_example_error": True,
     "image_srcset": ["2x"],
-    "reference_url": {"ybar": None},
+    "write_computation_times": False,
     "doc_module": ("ybar",),
     "download_all_examples": False,
     "show_signature": False,
@@ -147,7 +147,7 @@ def api_page(title: str, module_name: str) -> str:
     objects = {name: getattr(module, name) for name in public_names(module)}
     documented = [name for name, value in objects.items() if callable(value)]
     full = [f".. automodule:: {module_name}", "", ".. autosummary::", ""]
-    full += [f"   {module_name}.{name}" for name in documented] + [""]
+    full += [f"   ~{module_name}.{name}" for name in documented] + [""]
     for name, value in objects.items():
         full += api_entry(module_name, name, value)
     return "\n".join([f"# {title}: `{module_name}`\n", "```{eval-rst}", *full, "```", ""])
