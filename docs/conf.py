@@ -99,11 +99,17 @@ def attribute_docs(module_name: str, name: str) -> list[str]:
     return []
 
 
+def undocumented_fields(value: Any) -> list[str]:
+    """Return the fields of a named tuple that have no docstring."""
+    documented = ModuleAnalyzer.for_module(value.__module__).find_attr_docs()
+    return [f for f in getattr(value, "_fields", ()) if (value.__name__, f) not in documented]
+
+
 def api_entry(module_name: str, name: str, value: Any) -> list[str]:
     """Return the directive that documents one public name."""
     if inspect.isclass(value):
         hidden = ["get_metadata_routing", *(f"set_{m}_request" for m in ("fit", "score"))]
-        hidden += ["set_partial_fit_request", *getattr(value, "_fields", ())]  # of a named tuple
+        hidden += ["set_partial_fit_request", *undocumented_fields(value)]
         directive = [f".. autoclass:: {module_name}.{name}", "   :members:"]
         directive += [f"   :exclude-members: {', '.join(hidden)}"]
         if hasattr(value, "fit"):
