@@ -141,8 +141,15 @@ def point_to_source(_app: Any, page: Any) -> None:
                 break
 
 
+def keep_colon(_app: Any, what: str, *others: Any) -> None:
+    """Keep napoleon from taking the words before a colon for the type of an attribute."""
+    if what in ("attribute", "property"):
+        others[-1][:0] = ["..", ""]  # its docstring then begins with a comment
+
+
 def setup(app: Any) -> None:
-    """Let every entry of the reference link to its source."""
+    """Let every entry of the reference link to its source, and keep its text as it is."""
+    app.connect("autodoc-process-docstring", keep_colon, priority=400)  # napoleon has 500
     app.connect("doctree-read", point_to_source, priority=400)  # before viewcode, which has 500
     app.connect("viewcode-follow-imported", lambda _app, module_name, _attribute: module_name)
 
