@@ -13,6 +13,7 @@ Dask = Annotated[
     str | None,
     typer.Option(
         "--dask",
+        metavar="CLUSTER",
         help="Use a Dask cluster: local starts workers on this machine; otherwise the address of a "
         "scheduler. DATA may then be a pattern such as 'answers/*.parquet'.",
     ),
