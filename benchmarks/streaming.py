@@ -42,8 +42,8 @@ test = datasets.stream(test)
 X_test = test.features_beside("y")
 predicted = clf.predict(X_test if way == "stream" else X_test.rows(np.arange(len(test))))
 accuracy = 100 * float(np.mean(predicted == test.labels("y", None)[0]))
-found = {"accuracy": accuracy, "seconds": seconds, "GB before": before, "peak GB": peak()}
-print(json.dumps(found))
+figures = {"accuracy": accuracy, "seconds": seconds, "GB before": before, "peak GB": peak()}
+print(json.dumps(figures))
 """
 
 
@@ -89,17 +89,17 @@ def network_stream() -> dict[str, Any]:
             file = train / f"{number}.parquet"
             write(file, N_ROWS // N_FILES, number + 1, "not_label")
         write(test := Path(folder, "test.parquet"), N_TEST, N_FILES + 1, "y")
-        found = {}
+        figures = {}
         for way in ("stream", "memory"):
-            found[way] = in_new_process(TRAIN, way, train, test, MAX_BYTES)
-    gap = abs(found["stream"]["accuracy"] - found["memory"]["accuracy"])
+            figures[way] = in_new_process(TRAIN, way, train, test, MAX_BYTES)
+    gap = abs(figures["stream"]["accuracy"] - figures["memory"]["accuracy"])
     return {
         "what": "peak GB of a process that trains on 5 million rows × 50 columns from Parquet",
-        **{f"{name}, {way}": value for way in found for name, value in found[way].items()},
+        **{f"{name}, {way}": value for way in figures for name, value in figures[way].items()},
         "difference in accuracy, points": gap,
-        "measured": found["stream"]["peak GB"],
+        "measured": figures["stream"]["peak GB"],
         "target": "at most 1, accuracy within 0.5 points",
-        "reached": found["stream"]["peak GB"] <= 1 and gap <= 0.5,
+        "reached": figures["stream"]["peak GB"] <= 1 and gap <= 0.5,
     }
 
 
@@ -107,13 +107,13 @@ def network_stream_large() -> dict[str, Any]:
     """Train for an epoch on 100 million rows of 50 columns."""
     with tempfile.TemporaryDirectory() as folder:
         write(file := Path(folder, "million.parquet"), 1_000_000, 1, "not_label")
-        found = in_new_process(TRAIN_LARGE, file)
+        figures = in_new_process(TRAIN_LARGE, file)
     return {
         "what": "peak GB of a process that trains an epoch on 100 million rows × 50 columns",
-        **found,
-        "measured": found["peak GB"],
+        **figures,
+        "measured": figures["peak GB"],
         "target": "at most 2",
-        "reached": found["peak GB"] <= 2,
+        "reached": figures["peak GB"] <= 2,
     }
 
 

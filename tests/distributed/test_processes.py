@@ -121,13 +121,13 @@ def test_a_worker_that_is_killed_during_predict_costs_time_only(processes):
 def test_a_worker_that_is_killed_while_files_are_predicted_leaves_whole_files(processes, tmp_path):
     """Ten kills: each file of predictions is absent or whole, and is written once."""
     X, y, y_comp = clusters(60_000)
-    rows = pd.DataFrame(X, columns=list("abcd")).assign(label=y, no=y_comp)
+    rows = pd.DataFrame(X, columns=list("abcd")).assign(label=y.astype(str), no=y_comp)
     for i in range(6):
         rows[i::6].to_parquet(tmp_path / f"{i}.parquet")
     data, options = f"{tmp_path}/*.parquet", ["--dask", processes.scheduler.address]
-    columns = ["--label", "no", "--leave-out", "label"]
+    columns = ["--label", "no", "--leave-out", "label", "--method", "logistic"]
     model = tmp_path / "model.ybar"
-    assert run("fit", data, *columns, *options, "--model", model).exit_code == 0
+    assert run("fit", tmp_path / "0.parquet", *columns, "--model", model).exit_code == 0
     for kill in range(10):
         command = ["predict", model, data, "-o", out := tmp_path / str(kill), "--keep", "label"]
         done = killed_after(processes, 0.1 + 0.15 * kill, lambda c=command: run(*c, *options))

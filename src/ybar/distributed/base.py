@@ -21,7 +21,7 @@ from ..metrics.validation import checked_error
 from ..utils.typing import AnyArray, FloatArray, IntArray
 from .blocks import Blocks, as_collection, as_weights, blocks_of, compute
 from .metrics import scel_sums, ure_sums
-from .observing import Vocabulary, found_in, observed_in, vocabulary
+from .observing import Vocabulary, distinct_in, observed_in, vocabulary
 from .sums import Sums, reduced
 
 
@@ -203,7 +203,7 @@ class DaskClassifier(BaseEstimator):  # type: ignore[misc]
         kinds = compute(blocks.map(_is_evidence))
         if not any(kinds):
             return None, self.transition_
-        words = vocabulary(compute(blocks.map(found_in, self.classes_)), self.classes_)
+        words = vocabulary(compute(blocks.map(distinct_in, self.classes_)), self.classes_)
         observed = words.observed
         mine = has_its_transition(observed, self)
         labels = observed.as_labels()

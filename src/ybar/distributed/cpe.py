@@ -20,7 +20,7 @@ from ..utils.extras import require
 from ..utils.typing import AnyArray, IntArray
 from .base import DaskClassifier
 from .blocks import Blocks, as_weights, blocks_of
-from .observing import Vocabulary, all_classes, found_in, vocabulary
+from .observing import Vocabulary, all_classes, distinct_in, vocabulary
 from .workers import computed, current_client, watched
 
 
@@ -109,7 +109,7 @@ class DaskCPEClassifier(DaskClassifier):
         blocks = blocks_of(X, y, sample_weight)
         names = all_classes(client, blocks, self.classes)
         labels = replace(blocks, X=[None] * len(blocks))
-        words = vocabulary(computed(client, labels.map(found_in, names)), names)
+        words = vocabulary(computed(client, labels.map(distinct_in, names)), names)
         observed = local._accept(words.observed, self.classes)
         if not observed.usable.any():
             raise ValueError("y must hold a label in some row of a weight above 0; got none")

@@ -14,14 +14,14 @@ from ..utils import checks
 from ..utils.typing import AnyArray, BoolArray, FloatArray
 from . import binning
 from .blocks import Blocks, as_numbers
-from .observing import Found, Vocabulary, all_classes, found_in, vocabulary
+from .observing import Distinct, Vocabulary, all_classes, distinct_in, vocabulary
 from .workers import computed
 
 
 class Seen(NamedTuple):
     """What one task finds in one partition."""
 
-    found: Found | None
+    distinct: Distinct | None
     rows: AnyArray
     missing: BoolArray
     n_rows: int
@@ -35,7 +35,7 @@ class Facts:
     Attributes
     ----------
     words : Vocabulary
-    found : list of Found
+    distinct : list of Distinct
         The observations of each partition.
     edges : list of ndarray
         The edges of the bins of each feature.
@@ -48,7 +48,7 @@ class Facts:
     """
 
     words: Vocabulary
-    found: list[Found | None]
+    distinct: list[Distinct | None]
     edges: list[FloatArray]
     missing: BoolArray
     named: list[str] | None
@@ -94,16 +94,15 @@ class Facts:
         return replace(self, words=replace(self.words, observed=observed))
 
     def _check_possible(self, T: FloatArray | None) -> None:
-        for i, found in enumerate(self.found):
-            if found is None:
+        for i, distinct in enumerate(self.distinct):
+            if distinct is None:
                 continue
-            own = (
-                T if found.patterns.counts.any() and found.transition is None else found.transition
-            )
-            impossible = np.isneginf(found.patterns.log_likelihoods(own)).all(axis=1)
-            if (impossible & (found.numbers > 0)).any():
+            needs_T = distinct.patterns.counts.any() and distinct.transition is None
+            log_e = distinct.patterns.log_likelihoods(T if needs_T else distinct.transition)
+            impossible = np.isneginf(log_e).all(axis=1)
+            if (impossible & (distinct.numbers > 0)).any():
                 raise ValueError(
-                    f"partition {i + 1} of {len(self.found)}: y must hold only labels that "
+                    f"partition {i + 1} of {len(self.distinct)}: y must hold only labels that "
                     "transition allows; those of some rows have probability 0 under every class. "
                     "Correct them or transition, or allow for errors with "
                     "transition.with_uniform_noise"
@@ -121,24 +120,24 @@ def facts_of(client: Any, blocks: Blocks, classes: ArrayLike | None, seed: int) 
     full = [part for part in seen if part.n_rows]
     if not full:
         raise ValueError(f"X must have rows; got none in {len(blocks)} partitions")
-    found = [part.found for part in seen]
+    distinct = [part.distinct for part in seen]
     rows = binning.joined([part.rows for part in full], [part.n_rows for part in full])
     lengths = [part.n_rows for part in seen]
-    words = vocabulary(found, names)
+    words = vocabulary(distinct, names)
     missing = np.any([part.missing for part in full], axis=0)
-    return Facts(words, found, binning.edges_of(rows), missing, seen[0].names, lengths)
+    return Facts(words, distinct, binning.edges_of(rows), missing, seen[0].names, lengths)
 
 
 def _look(
     X: Any, y: Any, weights: Any, classes: AnyArray, n_parts: int, seed: int, number: int
 ) -> Seen:
     n_rows = len(X)
-    found = found_in(X, y, weights, classes)
+    distinct = distinct_in(X, y, weights, classes)
     names = checks.frame_names(X, "columns")
     numbers = as_numbers(X) if n_rows else np.empty((0, X.shape[1]))
     rows = binning.sample(numbers, n_parts, np.random.default_rng([seed, number]))
     missing = np.asarray(np.isnan(numbers).any(axis=0))
-    return Seen(found, rows, missing, n_rows, names)
+    return Seen(distinct, rows, missing, n_rows, names)
 
 
 def _check_same_columns(seen: list[Seen]) -> None:

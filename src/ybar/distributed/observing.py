@@ -89,7 +89,7 @@ def _union(parts: Sequence[Names]) -> AnyArray:
     return union
 
 
-class Found(NamedTuple):
+class Distinct(NamedTuple):
     """The distinct observations of one partition: their weights, and rows of a weight above 0."""
 
     patterns: Patterns
@@ -99,14 +99,14 @@ class Found(NamedTuple):
     numbers: FloatArray
 
 
-def found_in(_: Any, y: Any, sample_weight: Any, classes: AnyArray) -> Found | None:
+def distinct_in(_: Any, y: Any, sample_weight: Any, classes: AnyArray) -> Distinct | None:
     """Return the distinct observations of a partition; None if it has no rows."""
     if not len(y):
         return None
     weights = as_weights(sample_weight, len(y))
     observed = observed_in(y, classes)
     used, code = np.unique(observed.code, return_inverse=True)
-    return Found(
+    return Distinct(
         Patterns(observed.patterns.log_rest[used], observed.patterns.counts[used]),
         observed.by_label,
         observed.transition,
@@ -179,28 +179,28 @@ def _keys(patterns: Patterns, T: FloatArray | None, fixed: bool) -> FloatArray:
     return np.hstack([patterns.log_rest, patterns.counts]) + 0.0  # -0.0 is 0.0
 
 
-def vocabulary(parts: Sequence[Found | None], classes: AnyArray) -> Vocabulary:
+def vocabulary(parts: Sequence[Distinct | None], classes: AnyArray) -> Vocabulary:
     """Return the distinct observations of all partitions."""
-    found = [part for part in parts if part is not None]
-    if not found:
+    distinct = [part for part in parts if part is not None]
+    if not distinct:
         raise ValueError("y must hold at least one complementary label; got none")
-    if len({part.by_label for part in found}) > 1:
+    if len({part.by_label for part in distinct}) > 1:
         raise ValueError("y must be evidence in all partitions or in none; got both")
-    matrices = [part.transition for part in found if part.transition is not None]
+    matrices = [part.transition for part in distinct if part.transition is not None]
     fixed = any(not np.array_equal(matrix, matrices[0]) for matrix in matrices)
-    stacked = np.vstack([_keys(part.patterns, part.transition, fixed) for part in found])
+    stacked = np.vstack([_keys(part.patterns, part.transition, fixed) for part in distinct])
     keys, code = np.unique(stacked, axis=0, return_inverse=True)
     code = code.ravel()
     weights, numbers = (
         np.bincount(code, np.concatenate(each)).astype(np.float64)
-        for each in ([part.weights for part in found], [part.numbers for part in found])
+        for each in ([part.weights for part in distinct], [part.numbers for part in distinct])
     )
     K = len(classes)
     observed = Observed(
         classes,
         np.arange(len(keys)),
         Patterns(keys[:, :K], keys[:, K:]),
-        by_label=found[0].by_label,
+        by_label=distinct[0].by_label,
         transition=None if fixed or not matrices else matrices[0],
         weights=weights,
     )

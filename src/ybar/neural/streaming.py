@@ -306,9 +306,9 @@ def stream(
     for number, path in enumerate(files):
         with reading(path):
             schema, sizes = _describe(path, filesystem)
-            found = {field.name: _value_type(field.type) for field in schema}
-            kinds = kinds or found
-            _check_same_columns(kinds, found, files[0])
+            types = {field.name: _value_type(field.type) for field in schema}
+            kinds = kinds or types
+            _check_same_columns(kinds, types, files[0])
         for index, (size, n_bytes) in enumerate(sizes):
             if size:
                 groups.append(Group(number, index, n_rows, size, n_bytes))
@@ -371,10 +371,10 @@ def _value_type(kind: Any) -> Any:
     return getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
 
 
-def _check_same_columns(expected: dict[str, Any], found: dict[str, Any], first: str) -> None:
-    for name in [*expected, *found]:
-        if found.get(name) != expected.get(name):
-            here, there = (str(kinds.get(name, "no such column")) for kinds in (found, expected))
+def _check_same_columns(expected: dict[str, Any], types: dict[str, Any], first: str) -> None:
+    for name in [*expected, *types]:
+        if types.get(name) != expected.get(name):
+            here, there = (str(kinds.get(name, "no such column")) for kinds in (types, expected))
             raise ValueError(
                 f"all files must have the same columns; for {name!r} it has {here}, and {first} "
                 f"has {there}"

@@ -18,12 +18,13 @@ from ..metrics.losses import Losses
 from ..utils.typing import BoolArray, FloatArray, IntArray
 from . import accuracy, evaluation, scoring
 from .files import DataError
-from .labels import cells, check_columns, is_missing_word, read_labels
+from .labels import check_columns
 from .model import TableClassifier
 from .part_predictions import cached_model
-from .parts import naming, read
+from .parts import label_mask, naming, read
 
 _MOST_CHECKED = 50_000  # rows on which T is tested
+_REMEDY = "The model has no other classes"
 
 
 class Work(NamedTuple):
@@ -72,14 +73,14 @@ def score_part(part: str, number: int, n_parts: int, work: Work) -> Part:
         check_columns(frame, work.label, "--label")
         check_columns(frame, columns, "--true")
         seen = model.recognised(frame) if len(frame) else np.zeros(0, bool)
-        K = len(model.classes_)
+        classes = [str(name) for name in model.classes_]
+        K = len(classes)
         confusion = np.zeros((K, K), int)
         if work.true is not None and len(frame):
             true, predicted = evaluation.true_and_predicted(model, frame, work.true)
             if len(true):
-                names = [str(name) for name in model.classes_]
-                confusion = confusion_matrix(true, predicted, labels=names)
-        mask = _mask(model, frame, work)
+                confusion = confusion_matrix(true, predicted, labels=classes)
+        mask = label_mask(frame, work.label, classes, work.separator, remedy=_REMEDY)
         rows = np.flatnonzero(mask.any(axis=1) & ~seen)
         scores: tuple[IntArray, Sums, Sums, Checked | None]
         scores = (np.zeros(K, int), Sums.nothing(), Sums.nothing(), None)
@@ -87,21 +88,6 @@ def score_part(part: str, number: int, n_parts: int, work: Work) -> Part:
             most = max(1, _MOST_CHECKED // n_parts)
             scores = _scores(model, frame.iloc[rows], mask[rows], most, number)
     return Part(len(frame), int(seen.sum()), confusion, *scores)
-
-
-def _mask(model: TableClassifier, frame: Any, work: Work) -> BoolArray:
-    """Return the labels of a file, which may have none."""
-    classes = [str(name) for name in model.classes_]
-    found = (
-        name
-        for column in work.label
-        for cell in cells(frame[column], work.separator)
-        for name in cell
-    )
-    if not any(name and (name in classes or not is_missing_word(name)) for name in found):
-        return np.zeros((len(frame), len(classes)), bool)
-    remedy = "The model has no other classes"
-    return read_labels(frame, work.label, classes, work.separator, remedy=remedy).mask
 
 
 def _scores(

@@ -23,7 +23,6 @@ from .columns import Columns, as_features
 from .files import DataError
 from .labels import (
     NAME_CLASSES,
-    cells,
     check_columns,
     is_missing_word,
     listed,
@@ -32,7 +31,7 @@ from .labels import (
     read_labels,
 )
 from .model import TableClassifier
-from .parts import naming, read
+from .parts import label_mask, names_in, naming, read
 from .training import TrainingTable
 
 _MOST_HELD_OUT = 50_000
@@ -155,16 +154,10 @@ def _look(part: str, reading: Reading, number: int) -> Look:
         frame = read(part, delimiter=reading.delimiter, as_text=reading.label)
         check_columns(frame, reading.label, "--label")
         check_columns(frame, reading.leave_out, "--leave-out")
-        names = Counter(_names(frame, reading))
+        names = Counter(names_in(frame, reading.label, reading.separator))
         kinds = {name: _kind(column) for name, column in frame.items()}
         rows = reading.held_out(len(frame), number)
         return Look(len(frame), names, kinds, frame.iloc[rows])
-
-
-def _names(frame: Any, reading: Reading) -> list[str]:
-    """Return all labels of a file."""
-    columns_of_cells = [cells(frame[name], reading.separator) for name in reading.label]
-    return [name for cell in columns_of_cells for names in cell for name in names if name]
 
 
 def _kind(column: Any) -> str:
@@ -219,8 +212,8 @@ def _classes(classes: str | None, matrix: Matrix | None, looks: Sequence[Look]) 
         names = matrix.classes
     if names is not None:
         return list(names)
-    found = {name for look in looks for name in look.names if not is_missing_word(name)}
-    return sorted(found, key=natural_order)
+    names_of_all = {name for look in looks for name in look.names if not is_missing_word(name)}
+    return sorted(names_of_all, key=natural_order)
 
 
 def _held_out(
@@ -252,9 +245,7 @@ def _numbers(part: str, number: int, steps: Steps) -> tuple[FloatArray, BoolArra
     with naming(part):
         frame = read(part, delimiter=reading.delimiter, as_text=as_text)
         X = np.asarray(numbers.transform(as_features(frame, features)), dtype=np.float64)
-        mask = np.zeros((len(frame), len(names)), bool)
-        if any(name in names or not is_missing_word(name) for name in _names(frame, reading)):
-            mask = read_labels(frame, reading.label, names, reading.separator).mask
+        mask = label_mask(frame, reading.label, names, reading.separator)
     mask[reading.held_out(len(frame), number)] = False
     return X, mask
 

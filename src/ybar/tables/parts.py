@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import glob
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..utils.checks import shown
+from ..utils.typing import BoolArray
 from . import files
 from .files import DataError, NoRowsError
+from .labels import cells, is_missing_word, read_labels
 
 _PATTERN = ("*", "?", "[")
 
@@ -41,6 +45,22 @@ def chunks(part: str, **options: Any) -> Iterator[Any]:
         yield from files.chunks(part, **options)
     except NoRowsError as error:
         yield error.table
+
+
+def names_in(frame: Any, label: Sequence[str], separator: str) -> list[str]:
+    """Return all labels of a file, those that repeat too."""
+    columns = [cells(frame[name], separator) for name in label]
+    return [name for column in columns for names in column for name in names if name]
+
+
+def label_mask(
+    frame: Any, label: Sequence[str], classes: list[str], separator: str, **remedy: str
+) -> BoolArray:
+    """Return the labels of a file, which may have none, as a mask of rows and classes."""
+    names = names_in(frame, label, separator)
+    if any(name in classes or not is_missing_word(name) for name in names):
+        return read_labels(frame, label, classes, separator, **remedy).mask
+    return np.zeros((len(frame), len(classes)), bool)
 
 
 @contextlib.contextmanager
