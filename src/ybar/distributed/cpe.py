@@ -65,7 +65,8 @@ class DaskCPEClassifier(DaskClassifier):
     >>> d = datasets.load("digits")
     >>> X = da.from_array(d.X_train, chunks=(400, -1))
     >>> y_comp = labels.draw(d.y_train, transition.uniform(10), random_state=0)
-    >>> with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
+    >>> one = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    >>> with Client(dashboard_address=":0", **one) as client:
     ...     clf = distributed.DaskCPEClassifier().fit(X, da.from_array(y_comp, chunks=400))
     Finding random open ports for workers
     >>> clf.predict(X)  # lazy
