@@ -82,7 +82,7 @@ def measured(dataset: str, trial: int) -> dict[str, Any]:
 def table(found: list[dict[str, str]]) -> str:
     """Return means and standard deviations over the trials, as Markdown."""
     text = [
-        "| data | trials | paper, KNN | T without noise | T with the estimated noise | noise level |",
+        "| data | trials | paper | T without noise | T with estimated noise | noise level |",
         "|---|---|---|---|---|---|",
     ]
     for dataset, paper in PAPER.items():
