@@ -162,7 +162,7 @@ def test_a_singular_matrix_is_warned_of_once_and_here():
         ),
         (lambda y, q: (y * 0 + 9, q), ["partition", "of 4", "9"]),
         (
-            lambda y, q: (unknown(blocks(np.asarray(y), [25, 25, 30, 20])), unknown(q)),
+            lambda y, q: (unknown(blocks(np.arange(105) % K, [25, 25, 30, 25])), unknown(q)),
             ["partition 3 of 4", "30"],
         ),
     ],

@@ -163,6 +163,16 @@ def test_right_predictions_refute_a_correct_T_as_often_as_the_p_value_says(rows_
     assert refuted > (0.02 if rows_per_class == 100 else -1)  # few rows: no more often is enough
 
 
+@pytest.mark.parametrize("n_rows", [1000, 4000])
+def test_right_predictions_of_many_classes_refute_no_correct_T(n_rows):
+    """Each predicted class has each label about once or twice, for which χ² is too small."""
+    T = transition.uniform(50)
+    for seed in range(5):
+        y = np.random.default_rng(seed).integers(50, size=n_rows)
+        y_comp = labels.draw(y, T, random_state=seed)
+        assert metrics.check_transition(y_comp, T, y_pred=y).tests[-1].p_value > 0.01
+
+
 def test_a_weak_T_refutes_a_uniform_one_with_a_thousand_predictions():
     rng = np.random.default_rng(0)
     y = rng.integers(6, size=1000)
