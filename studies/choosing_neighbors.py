@@ -24,6 +24,7 @@ from ybar.experiments.plan.model import Dataset
 from ybar.experiments.results import published
 from ybar.experiments.runs import data as run_data
 from ybar.experiments.runs import run
+from ybar.metrics.likelihood import log_losses
 
 OUTPUT = Path(__file__).resolve().parent.parent / "results" / "choosing_neighbors.csv"
 NEIGHBORS = range(10, 251, 10)
@@ -51,10 +52,11 @@ def measure(dataset: str, setting: str, trial: int) -> list[dict[str, str]]:
         for part in ("held_out", "test")
     }
     zero_as = 1 / (len(y_comp) + 1)
+    one_label = np.eye(len(T), dtype=bool)  # which label each code is
     lines, losses = [], []
     for k in NEIGHBORS:
         q, q_test = (
-            _frequencies(drawn.y_comp[train], near[part][:, :k], len(T))
+            _frequencies(drawn.y_comp[train], one_label, near[part][:, :k])
             for part in ("held_out", "test")
         )
         p, p_test = decode.class_probabilities(q, T), decode.class_probabilities(q_test, T)
@@ -62,7 +64,7 @@ def measure(dataset: str, setting: str, trial: int) -> list[dict[str, str]]:
         for name, judged in (("scel", q), ("scel_p", p @ T)):
             found = metrics.scel(y_comp, judged, zero_as=zero_as, return_std_error=True)
             line[name], line[f"{name}_std_error"] = found
-        losses.append(metrics.log_losses(q[np.arange(len(q)), y_comp], zero_as))
+        losses.append(log_losses(q[np.arange(len(q)), y_comp], zero_as))
         decoded = {
             "l1": (decode.decode(q, T), decode.decode(q_test, T)),
             "likelihood": (p.argmax(axis=1), p_test.argmax(axis=1)),

@@ -189,7 +189,7 @@ def cases() -> Iterator[Case]:
         yield "intervals", name, rows, 400, lambda rng, a=(name, rows): intervals(*a, rng)
     for name, n in itertools.product(WEIGHTS, (10, 50, 500, 5000)):
         yield "weights", name, n, 4000, lambda rng, a=(name, n): weighted_means(*a, rng)
-    for n, repeats in ((50, 400), (200, 400), (1000, 200), (5000, 100)):
+    for n, repeats in ((50, 400), (200, 400), (1000, 100), (5000, 40)):
         for pair, prior in itertools.product(PAIRS, PRIORS):
             if prior == "even classes" or "assumed" not in pair:
                 case = f"{pair}; {prior}"

@@ -170,7 +170,7 @@ def test_a_correct_T_is_refuted_no_more_often_than_the_level_says(coverage):
     alarms = [(float(measure.rpartition(" ")[2]), share, error)
               for case, _, measure, share, error in simulated(coverage, "tests")
               if "assumed" not in case]  # fmt: skip
-    assert len(alarms) == 3 * 2 * 4 * 6
+    assert len(alarms) == 3 * 3 * 4 * 6
     assert all(share - 3 * max(error, 1 / 400) <= level for level, share, error in alarms)
 
 
