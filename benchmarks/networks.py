@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import cProfile
 import itertools
+import pstats
+import re
 import subprocess
 import sys
 from typing import Any
@@ -19,6 +22,7 @@ from ybar.neural.evaluate import Outputs, ure_losses
 from ybar.neural.objective import Run
 
 N_EPOCHS, N_TIMED = 40, 8  # weights become subnormal after some ten epochs
+N_PARTS, PRODUCT = 15, re.compile(r"_linear_pointwise|torch\.(mm|addmm)\b")
 
 
 def network_epoch() -> dict[str, Any]:
@@ -50,6 +54,24 @@ def network_epoch() -> dict[str, Any]:
         "target": "at least 0.90",
         "measured": share,
         "reached": share >= 0.90,
+    }
+
+
+def network_parts() -> dict[str, Any]:
+    """Where an epoch of 784-500-10 spends its time, by function."""
+    job = Job()
+    profile = cProfile.Profile(CPU)
+    profile.enable()
+    job.epochs(MLP, N_TIMED)
+    profile.disable()
+    own = {name: values[2] for (_, _, name), values in pstats.Stats(profile).stats.items()}
+    largest = sorted(own, key=own.__getitem__, reverse=True)[:N_PARTS]
+    total = sum(own.values())
+    return {
+        "what": "784-500-10, one thread: the part of the products in the time of a fit under "
+        "cProfile (other functions in the file)",
+        **{f"share of {name}": own[name] / total for name in largest},
+        "measured": sum(value for name, value in own.items() if PRODUCT.search(name)) / total,
     }
 
 
@@ -194,4 +216,11 @@ def network_memory() -> dict[str, Any]:
     }
 
 
-BENCHMARKS = (network_epoch, network_threads, network_run, network_evaluation, network_memory)
+BENCHMARKS = (
+    network_epoch,
+    network_parts,
+    network_threads,
+    network_run,
+    network_evaluation,
+    network_memory,
+)
