@@ -56,7 +56,9 @@ class ComplementaryNetClassifier(NetBase):
     hidden_layer_sizes : tuple of int
         Units of each hidden layer (ReLU); ``()`` is the linear model.
     transition : "uniform" or array-like of shape (K, K)
-        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
+        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``. The
+        losses of "scl-*", "dm*", "op*", "mcl-*", "proden", "pc" and "scarce" do not contain T: for
+        them, only SCEL, URE, decoders and complementary probabilities use it.
     decoder : {None, "l1", "l2", "max", "likelihood"} or callable
         None is the method's default: "l1" for "cpe-i", "cpe-f" and "cpe-t", and "max", the class
         with the largest p, for the others. With `transition_trust`, and where y is evidence of
