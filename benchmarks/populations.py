@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from typing import Any
 
-from jobs import CPE_F, LINEAR, MLP, RATES, Job, products, threads, timed
+from jobs import CPE_F, LINEAR, MLP, RATES, WALL, Job, products, threads, timed
 from loops import best_epoch, loader_loop, tensor_loop
 from ybar.neural import methods
 from ybar.neural.objective import Run
@@ -25,20 +25,17 @@ def population_linear() -> dict[str, Any]:
 
     alone = min(timed(one_by_one) for _ in range(2))
     together = min(timed(lambda: job.fit(LINEAR, runs, n_epochs)) for _ in range(3))
-    on_two = min(timed(lambda: job.fit(LINEAR, runs, n_epochs, n_jobs=2)) for _ in range(3))
     with threads(1):
         of_methods = sum(best_epoch(tensor_loop(job, LINEAR, m)) for m in METHODS)
         plain = n_epochs * len(RATES) * of_methods
         loader = n_epochs * len(runs) * best_epoch(loader_loop(job, LINEAR))
         floor = n_epochs * products((784, 10 * len(runs)))
     return {
-        "what": "30 linear 784-10 runs as a population against one by one, one thread (2 threads, "
-        "and other loops one by one, in the file)",
+        "what": "30 linear 784-10 runs as a population against one by one, one thread (other loops "
+        "one by one in the file)",
         "seconds one by one": alone,
         "seconds, one thread": together,
-        "seconds, 2 threads": on_two,
         "seconds of the products alone, one thread": floor,
-        "ratio, 2 threads, to one by one on one": alone / on_two,
         "ratio to plain tensors, autograd and fused Adam, one by one, unevaluated": plain
         / together,
         "ratio to a DataLoader loop, one by one, unevaluated": loader / together,
@@ -59,9 +56,9 @@ def population_mlp() -> dict[str, Any]:
 
     together, alone, on_one = [], [], []
     for _ in range(3):
-        together.append(timed(lambda: job.fit(MLP, runs, 2, n_jobs=2)))
-        alone.append(timed(lambda: one_by_one(2)))
-        on_one.append(timed(lambda: one_by_one(1)))
+        together.append(timed(lambda: job.fit(MLP, runs, 2, n_jobs=2), WALL))
+        alone.append(timed(lambda: one_by_one(2), WALL))
+        on_one.append(timed(lambda: one_by_one(1), WALL))
     ratio = min(alone) / min(together)
     return {
         "what": "5 runs of 784-500-10 as a population on 2 threads against one by one on 2 threads",
@@ -79,7 +76,7 @@ def _timed_run(gate: Any, answers: Any) -> None:
     job = Job()
     job.epochs(MLP, 1)
     gate.wait()
-    answers.put(timed(lambda: job.epochs(MLP, 3)))
+    answers.put(timed(lambda: job.epochs(MLP, 3), WALL))
 
 
 def network_processes() -> dict[str, Any]:

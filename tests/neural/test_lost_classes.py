@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from ybar import ComplementaryNetClassifier, labels, transition
+from ybar import ComplementaryNetClassifier, datasets, labels, transition
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +63,12 @@ def test_a_training_that_a_callback_ended_is_not_repeated(slow):
     epochs = []
     net(callbacks=[lambda state: epochs.append(state["epoch"]) or len(epochs) == 2]).fit(X, y_comp)
     assert epochs == [1, 2]
+
+
+@pytest.mark.slow
+def test_a_training_with_all_classes_is_kept_if_its_scel_is_higher_by_chance_only():
+    d = datasets.load("digits")
+    y_comp = labels.draw(d.y_train, transition.uniform(10), random_state=4)
+    clf = ComplementaryNetClassifier(random_state=4).fit(d.X_train, y_comp)
+    assert clf.learning_rate_ == 1e-2  # 3e-3 has the lowest SCEL, and never predicts a 9
+    assert np.bincount(clf.predict(d.X_test), minlength=10).min() > 10

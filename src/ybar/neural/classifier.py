@@ -33,6 +33,7 @@ __all__ = ["ComplementaryNetClassifier"]
 
 _FIRST_RATE, _FASTER_RATES = 1e-3, (3e-3, 1e-2)
 _N_STD_ERRORS = 3.0
+_CLOSE = 2.0  # in standard errors
 # Of the rows that a class has if all are equally frequent.
 _FEWEST_ROWS, _RARE = 50, 0.05
 _FEWEST_STEPS = 1000  # after fewer, a network has learned little anyway
@@ -55,7 +56,9 @@ class ComplementaryNetClassifier(NetBase):
     hidden_layer_sizes : tuple of int
         Units of each hidden layer (ReLU); ``()`` is the linear model.
     transition : "uniform" or array-like of shape (K, K)
-        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``.
+        ``T[y, k] = P(ȳ = k given y)``, its rows and columns in the order of ``classes_``. The
+        losses of "scl-*", "dm*", "op*", "mcl-*", "proden", "pc" and "scarce" do not contain T: for
+        them, only SCEL, URE, decoders and complementary probabilities use it.
     decoder : {None, "l1", "l2", "max", "likelihood"} or callable
         None is the method's default: "l1" for "cpe-i", "cpe-f" and "cpe-t", and "max", the class
         with the largest p, for the others. With `transition_trust`, and where y is evidence of
@@ -69,7 +72,8 @@ class ComplementaryNetClassifier(NetBase):
     learning_rate : float, optional
         Of Adam. By default 1e-3. If the network then hardly ever predicts some class for X (with at
         least 50 rows per class, after 1,000 steps), it is trained again with 3e-3, and if need be
-        with 1e-2. The criterion selects one of the trainings.
+        with 1e-2. The training with the fewest such classes is kept, unless its criterion is higher
+        by two standard errors.
     weight_decay : float
         The L2 penalty of Adam, as in PyTorch.
     batch_size : int
@@ -241,21 +245,25 @@ class ComplementaryNetClassifier(NetBase):
             self._keep(observed, record)
             in_memory = not isinstance(X, Stream)
             search = self.learning_rate is None and self.validation_fraction > 0 and not warm
-            for faster in _FASTER_RATES if search and in_memory else ():
-                if not self._ended_by_itself(record) or not len(self._lost_classes(X)):
+            lost = self._lost_classes(X) if in_memory else np.empty(0, dtype=np.intp)
+            for faster in _FASTER_RATES if search else ():
+                if not self._ended_by_itself(record) or not len(lost):
                     break
                 generator.bit_generator.state = first_state  # the same rows are held out
                 _, (other,) = self._train(
                     X, y, sample_weight, [(faster, trust)], generator=generator
                 )
-                if other.failed is None and other.kept(self.criterion) < record.kept(
-                    self.criterion
-                ):
-                    record = other
+                if other.failed is not None:
+                    continue
+                self._keep(observed, other)
+                still_lost = self._lost_classes(X)
+                if self._is_better(other, record, len(lost) - len(still_lost)):
+                    record, lost = other, still_lost
+                else:
                     self._keep(observed, record)
             self.learning_rate_ = record.run.learning_rate
-            if observed.by_label and in_memory:
-                _warn_of_lost_classes(self._lost_classes(X), observed)
+            if observed.by_label:
+                _warn_of_lost_classes(lost, observed)
             for name in ("_stream", "_stream_kind"):
                 self.__dict__.pop(name, None)
         return self
@@ -264,6 +272,15 @@ class ComplementaryNetClassifier(NetBase):
         """Return whether no callback, interruption or failure ended the training."""
         waited = record.n_epochs - record.lowest_epoch
         return not record.done or (self.patience is not None and waited >= self.patience)
+
+    def _is_better(self, other: Record, record: Record, more_classes: int) -> bool:
+        """Return whether the criterion prefers the other training, which predicts more classes.
+
+        Up to two standard errors of the criterion, the number of classes decides.
+        """
+        std_error = np.nan_to_num(record.kept(f"{self.criterion}_std_error"))
+        margin = np.sign(more_classes) * _CLOSE * std_error
+        return bool(other.kept(self.criterion) < record.kept(self.criterion) + margin)
 
     def _lost_classes(self, X: Any) -> IntArray:
         """Return the classes that are hardly ever predicted for X, if training was long enough."""
