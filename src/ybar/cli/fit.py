@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..utils.extras import require
 from . import completion
 from .app import app, examples, typer
-from .options import Classes, Data, Delimiter, ImageSize, Json, OptionalLabels, Seed, Separator
+from .options import (
+    Classes,
+    Data,
+    Delimiter,
+    ImageSize,
+    Json,
+    OptionalLabels,
+    Seed,
+    Separator,
+    column_option,
+)
 from .output import console, note, progress, show_json, show_lines
 from .partitioned import Dask
 
@@ -46,20 +56,14 @@ def fit(
     label: OptionalLabels = None,
     asked: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the class that a yes-or-no question named, such as a class that a "
-            "model suggested. Needs --answer, and no --label.",
-            autocompletion=completion.columns,
+        column_option(
+            "Column of the class that a yes-or-no question named, such as a class that a "
+            "model suggested. Needs --answer, and no --label."
         ),
     ] = None,
     answer: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the answers: yes or no, true or false, 1 or 0.",
-            autocompletion=completion.columns,
-        ),
+        column_option("Column of the answers: yes or no, true or false, 1 or 0."),
     ] = None,
     model: Annotated[
         str, typer.Option(metavar="FILE", help="The model file to write.")
@@ -95,11 +99,7 @@ def fit(
     ] = None,
     leave_out: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that is not a feature. Repeat the option for several columns.",
-            autocompletion=completion.columns,
-        ),
+        column_option("Column that is not a feature. Repeat the option for several columns."),
     ] = None,
     time_limit: Annotated[
         float | None,
@@ -147,11 +147,11 @@ def fit(
         }
         partitioned.fit(
             data,
-            dask,
-            target,
-            model,
-            json,
-            unsuitable,
+            dask=dask,
+            target=target,
+            model=model,
+            json=json,
+            not_allowed=unsuitable,
             label=label or (),
             classes=classes,
             transition=transition,

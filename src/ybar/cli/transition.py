@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from . import completion
 from .app import app, examples, typer
-from .options import Classes, Delimiter, Json, Labels, Output, Separator
+from .options import Classes, Delimiter, Json, Labels, Output, Separator, column_option
 from .output import console, note, say, show_json, show_lines
 
 if TYPE_CHECKING:
@@ -133,11 +133,7 @@ def estimate(
     ],
     true: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of true labels; empty where they are unknown.",
-            autocompletion=completion.columns,
-        ),
+        column_option("Column of true labels; empty where they are unknown."),
     ],
     label: Labels,
     classes: Classes = None,
