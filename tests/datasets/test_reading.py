@@ -22,9 +22,9 @@ def test_read_idx_gives_back_what_was_written(shape, pack, tmp_path):
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"", "00000801 .* not ''"),
-        (b"\0\0\x0d\x01" + idx([1])[4:], "not '00000d01'"),
-        (b"\0\0\x08\x02" + idx([1])[4:], "not '00000802'"),
+        (b"", "00000801 .* got ''"),
+        (b"\0\0\x0d\x01" + idx([1])[4:], "got '00000d01'"),
+        (b"\0\0\x08\x02" + idx([1])[4:], "got '00000802'"),
         (GARBAGE, "not "),
         (declares(3, 2, 2)[:9], "cut short inside its header"),
         (declares(5) + b"1234", "cut short: 4 of the 5"),

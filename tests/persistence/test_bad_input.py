@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,13 @@ def load_changed(change):
     """Load a saved file after its bytes have been changed."""
     path = saved()
     path.write_bytes(change(path.read_bytes()))
+    return ybar.load(path)
+
+
+def load_longer(size):
+    """Load a saved file after zeros that take no room on the disk were appended."""
+    path = saved()
+    os.truncate(path, size)
     return ybar.load(path)
 
 
@@ -77,8 +85,20 @@ CASES = [
     pytest.param(
         lambda: ybar.load("."),
         FileNotFoundError,
-        ["path", "folder", "ybar.save"],
+        ["path", "not a file", "ybar.save"],
         id="load-a-folder",
+    ),
+    pytest.param(
+        lambda: (os.mkfifo("pipe"), ybar.load("pipe")),
+        FileNotFoundError,
+        ["path", "pipe", "ybar.save"],
+        id="load-a-pipe",
+    ),
+    pytest.param(
+        lambda: load_longer(10**11),
+        ValueError,
+        ["model.ybar", "length"],
+        id="load-longer-than-memory",
     ),
     pytest.param(
         lambda: ybar.load(None),

@@ -4,6 +4,7 @@ import copy
 import hashlib
 import io
 import json
+import re
 import time
 import zipfile
 
@@ -381,32 +382,50 @@ def test_the_indices_of_a_sparse_matrix_stay_inside_it(saved):
     refused(path, "indices of a sparse matrix must be from 0 to 3")
 
 
+def with_tree_sizes(text):
+    """Return the text of a LightGBM model with the lengths that its trees have."""
+    header, *trees = re.split(r"(?m)^(?=Tree=)", text.partition("end of trees")[0])
+    sizes = " ".join(str(len(tree.encode())) for tree in trees)
+    return text.replace(header, re.sub("tree_sizes=.*", f"tree_sizes={sizes}", header))
+
+
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "says"),
     [
-        ("num_class=3", "num_class=30000"),
-        ("num_class:3", "num_class:3000"),
-        ("max_feature_idx=3", "max_feature_idx=2000000000"),
-        ("tree_sizes=", "tree_sizes=9"),
-        ("num_leaves=", "num_leaves=9"),
-        ("split_feature=", "split_feature=9"),
-        ("left_child=", "left_child=9 "),
-        ("left_child=", "left_child=-9"),
-        ("decision_type=2", "decision_type=3"),
-        ("num_cat=0", "num_cat=1000000"),
-        ("is_linear=0", "is_linear=1"),
-        ("leaf_value=", "leaf_values="),
-        ("tree\n", ""),
-        ("end of trees", ""),
+        ("num_class=3", "num_class=30000", "30000 classes"),
+        ("num_class=3", "num_class=3\n=num_class=30000", "must have a name"),
+        ("num_class=3", "num_class=3\rnum_class=30000", "lines of text"),
+        ("num_class=3", "num_class=3\nnum_class=30000", "twice"),
+        ("num_class=3", "num_class=\u0663", "num_class .* at least 1; got '\u0663'"),
+        ("num_class:3", "num_class:3000", "num_class:3"),
+        ("num_class:3", "num_class:3 :num_class:+3000", "num_class:3"),
+        ("max_feature_idx=3", "max_feature_idx=2000000000", "one name per feature"),
+        ("tree_sizes=", "tree_sizes=9", "tree_sizes must be from 1"),
+        ("num_leaves=", "num_leaves=9", "must have 9.* numbers; got"),
+        ("split_feature=", "split_feature=9", "split_feature must be from 0 to 3; got"),
+        ("left_child=", "left_child=9 ", "as many children"),
+        ("left_child=-1", "left_child=-9", "child of one split"),
+        ("left_child=-", "left_child=-\u0661", "left_child of a tree must be numbers"),
+        ("left_child=", "\nleft_child=", "name=values"),
+        ("left_child=", "x\nleft_child=", "name=values"),
+        ("left_child=", "".join(f"{c}=1\n" for c in "abcdefghij") + "left_child=", "23 fields"),
+        ("decision_type=2", "decision_type=3", "cat_boundaries"),
+        ("num_cat=0", "num_cat=1000000", "cat_boundaries"),
+        ("is_linear=0", "is_linear=1", "linear models"),
+        ("leaf_value=", "leaf_values=", "leaf_value of a tree must have"),
+        ("leaf_value=", "leaf_value=abc ", "leaf_value of a tree must be numbers; got 'abc'"),
+        ("tree\n", "", "the first is 'tree'"),
+        ("end of trees", "", "must have trees"),
     ],
 )
-def test_a_forged_lightgbm_text_is_refused(saved, old, new):
+def test_a_forged_lightgbm_text_is_refused(saved, old, new, says):
     def change(schema, parts):
         node = schema["content"]["content"]["model_"]
         text = json.loads(node["content"])
         assert old in text
-        node["content"] = json.dumps(text.replace(old, new, 1))
+        forged = text.replace(old, new, 1)
+        node["content"] = json.dumps(forged if "sizes" in old else with_tree_sizes(forged))
 
     path = saved("boosting")
     forge(path, change)
-    refused(path, "cannot be read with .*ValueError")
+    refused(path, f"cannot be read with .*ValueError.*{says}")

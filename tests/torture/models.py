@@ -4,6 +4,7 @@ import copy
 import hashlib
 import io
 import json
+import re
 import zipfile
 
 import child
@@ -33,6 +34,9 @@ LOADERS = (
     *("JsonNode", "RandomStateNode", "RandomGeneratorNode", "SparseMatrixNode"),
 )
 NUMBERS = (0, 1, -1, 2, 7, 255, 2**15, 2**31 - 1, 2**31, -(2**31), 10**9, 10**12, 2**63, 1e308)
+WORDS = ("abc", "", "nan", "-inf", "\u0661", "1\xa02")  # 20 with the numbers
+LINES = ("", "x", "x=1")  # of a LightGBM text
+WITH_TEXT = ("boosting", "lgbm")
 ROWS, FEATURES = 200, 6
 
 
@@ -139,9 +143,9 @@ def damaged(folder, number):
 def forged(folder, number):
     """Change what is in the file, and make its sum right again."""
     rng = np.random.default_rng([2, number])
-    name, content = _chosen(folder, number)
-    payload = content[content.index(b"\n") + 1 :]
     forge = FORGERIES[number // len(list(folder.glob("*.ybar"))) % len(FORGERIES)]
+    name, content = _chosen(folder, number, WITH_TEXT if forge is tree_text else ("*",))
+    payload = content[content.index(b"\n") + 1 :]
     with zipfile.ZipFile(io.BytesIO(payload)) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
     changed = forge(rng, parts)
@@ -149,8 +153,8 @@ def forged(folder, number):
     return kind, f"{name}, {forge.__name__}: {note}"
 
 
-def _chosen(folder, number):
-    paths = sorted(folder.glob("*.ybar"))
+def _chosen(folder, number, names=("*",)):
+    paths = sorted(path for name in names for path in folder.glob(f"{name}.ybar"))
     path = paths[number % len(paths)]
     return path.stem, path.read_bytes()
 
@@ -345,28 +349,25 @@ def _npy(array):
 
 
 def tree_text(rng, parts):
-    """Change numbers or lines of a LightGBM text; flip bytes where there is none."""
+    """Change words or lines of a LightGBM text, whose lengths fit again in two of three files."""
     schema = _schema(parts)
-    texts = [
-        node
-        for node in _nodes(schema)
-        if node["__loader__"] == "JsonNode" and node["content"].startswith('"tree')
-    ]
-    if not texts:
-        return payload_bytes(rng, parts)
-    lines = json.loads(texts[0]["content"]).split("\n")
+    node = next(node for node in _nodes(schema) if str(node.get("content"))[:5] == '"tree')
+    lines = json.loads(node["content"]).split("\n")
     for _ in range(rng.integers(1, 3)):
-        i = int(rng.integers(len(lines)))
-        if rng.random() < 0.3:
-            del lines[i]
-        else:
-            key, _, value = lines[i].partition("=")
-            words = value.split(" ")
-            words[rng.integers(len(words))] = str(NUMBERS[rng.integers(len(NUMBERS))])
-            lines[i] = f"{key}={' '.join(words)}"
-    texts[0]["content"] = json.dumps("\n".join(lines))
+        i = int(rng.integers(lines.index("end of trees")))
+        key, _, value = lines[i].partition("=")
+        words = value.split(" ")
+        words[rng.integers(len(words))] = str((*NUMBERS, *WORDS)[rng.integers(20)])
+        changed = f"{key}={' '.join(words)}"
+        before = (*LINES, f"={changed}", f"{changed}\r", lines[i])[rng.integers(6)]
+        lines[i : i + 1] = ([changed], [changed], [], [before, lines[i]])[rng.integers(4)]
+    text = "\n".join(lines)
+    if rng.random() < 0.67:
+        header, *trees = re.split(r"(?m)^(?=Tree=)", text.partition("end of trees")[0])
+        sizes = " ".join(str(len(tree.encode())) for tree in trees)
+        text = text.replace(header, re.sub("tree_sizes=.*", f"tree_sizes={sizes}", header))
+    node["content"] = json.dumps(text)
     parts["schema.json"] = json.dumps(schema).encode()
-    return None
 
 
 def payload_bytes(rng, parts):

@@ -93,7 +93,9 @@ def predict(
     parts = parts_of(data)
     load(model)
     targets = part_predictions.targets_of(parts, output)
-    work = part_predictions.Work(model, proba=proba, keep=tuple(keep), delimiter=delimiter)
+    work = part_predictions.Work(
+        model, proba=proba, keep=tuple(keep), delimiter=delimiter, on_cluster=dask is not None
+    )
     part_predictions.start(work, output)
     to_do = [part for part in parts if not part_predictions.is_done(part, targets[part])]
     n_rows = 0
@@ -137,7 +139,12 @@ def evaluate(
     fitted = load(model)
     parts = parts_of(data)
     work = part_scores.Work(
-        model, true=true, label=tuple(label), separator=separator, delimiter=delimiter
+        model,
+        true=true,
+        label=tuple(label),
+        separator=separator,
+        delimiter=delimiter,
+        on_cluster=dask is not None,
     )
     part_scores.check(work)
     tasks = {part: (part, i, len(parts), work) for i, part in enumerate(parts)}

@@ -165,7 +165,7 @@ def _heat_map(matrix: Matrix) -> Any:
     from ..tables import matrices
     from ..utils.text import plain
 
-    table = Table("true \\ not")
+    table = Table("true \\ not", padding=0)
     names = [Text(plain(name)) for name in matrices.names_of(matrix)]
     for name in names:
         table.add_column(name, justify="right")

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from ..utils.checks import array_of_numbers, shown
 from ..utils.extras import require
 from ..utils.files import reading
 from ..utils.memory import byte_limit, check_size
 from ..utils.typing import AnyArray, IntArray
 from .download import fetch, missing_unverified
-from .reading import read_npz_arrays
+from .reading import read_npz_arrays, read_parquet
 from .registry import REGISTRY, UNVERIFIED, unverified_file, user_files
 
 _SIDE = 32
@@ -95,7 +96,7 @@ def _unpack(path: Path, members: Sequence[str], limit: int) -> Iterator[tuple[st
             yield member, opened.read()
             missing.remove(member)
     if missing:
-        raise ValueError(f"it has no file {min(missing)}")
+        raise ValueError(f"it must hold the files {list(members)}; got no {min(missing)}")
 
 
 def _records(batches: Sequence[bytes], n_labels: int, n_classes: int) -> tuple[AnyArray, IntArray]:
@@ -104,7 +105,7 @@ def _records(batches: Sequence[bytes], n_labels: int, n_classes: int) -> tuple[A
     for batch in batches:
         if len(batch) % n_bytes or not batch:
             raise ValueError(
-                f"a batch must hold records of {n_bytes} bytes, not {len(batch)} bytes"
+                f"a batch must hold records of {n_bytes} bytes; got {len(batch)} bytes"
             )
     n = sum(map(len, batches)) // n_bytes
     X, y = np.empty((n, _N_PIXELS), np.uint8), np.empty(n, np.intp)
@@ -114,7 +115,7 @@ def _records(batches: Sequence[bytes], n_labels: int, n_classes: int) -> tuple[A
         rows = slice(first, first := first + len(records))
         X[rows], y[rows] = records[:, n_labels:], records[:, 0]
     if y.max() >= n_classes:
-        raise ValueError(f"a label must be a class from 0 to {n_classes - 1}, not {y.max()}")
+        raise ValueError(f"a label must be a class from 0 to {n_classes - 1}; got {y.max()}")
     return X, y
 
 
@@ -132,31 +133,39 @@ def _read_clcifar(
     path: Path, n_classes: int, max_bytes: int | None
 ) -> tuple[AnyArray, IntArray, IntArray]:
     """Return the images, the classes and the answers of a Parquet file of CLCIFAR."""
-    parquet = require("pyarrow.parquet", "data", "datasets.load").ParquetFile(path)
+    frame = read_parquet(path, max_bytes)
     names = ["images", "ord_labels", "cl_labels"]
-    if missing := [name for name in names if name not in parquet.schema_arrow.names]:
-        raise ValueError(f"it needs the columns {names}; it has no {missing[0]!r}")
-    n = parquet.metadata.num_rows
-    check_size(n * _N_PIXELS, byte_limit(max_bytes))
-    X, y, answers, first = np.empty((n, _N_PIXELS), np.uint8), [], [], 0
-    for batch in parquet.iter_batches(1024, columns=names):
-        rows = batch.to_pydict()
-        for image in rows["images"]:
-            X[first] = _pixels(image["bytes"])
-            first += 1
-        y += rows["ord_labels"]
-        answers += rows["cl_labels"]
-    classes, labels = np.array(y, np.intp), np.array(answers, np.intp)
-    for values in (classes, labels):
-        if values.min() < 0 or values.max() >= n_classes:
-            raise ValueError(f"its labels must be classes from 0 to {n_classes - 1}")
-    return X, classes, labels
+    if missing := [name for name in names if name not in frame]:
+        raise ValueError(f"it must have the columns {names}; got no {missing[0]!r}")
+    check_size(len(frame) * _N_PIXELS, byte_limit(max_bytes))
+    classes = _class_indices(frame["ord_labels"], n_classes, "one per image")
+    answers = _class_indices(frame["cl_labels"], n_classes, "equally many per image", n_axes=2)
+    X = np.empty((len(frame), _N_PIXELS), np.uint8)
+    for row, image in enumerate(frame["images"]):
+        X[row] = _pixels(image["bytes"], row)
+    return X, classes, answers
 
 
-def _pixels(encoded: bytes) -> Any:
+def _class_indices(column: Any, n_classes: int, many: str, n_axes: int = 1) -> IntArray:
+    rule = f"its {column.name} must be classes from 0 to {n_classes - 1}, {many}"
+    labels = array_of_numbers(column.tolist(), rule)
+    if labels.ndim != n_axes:
+        raise ValueError(f"{rule}; got {shown(column.iloc[0])}")
+    wrong = labels[~((labels >= 0) & (labels < n_classes) & (labels % 1 == 0))]
+    if wrong.size:
+        raise ValueError(f"{rule}; got {wrong[0]:g}")
+    return labels.astype(np.intp)
+
+
+def _pixels(encoded: bytes, row: int) -> Any:
     """Return the pixels of a PNG image in CIFAR's order: red, then green, then blue."""
     pillow = require("PIL.Image", "data", "reading images")
-    with pillow.open(io.BytesIO(encoded), formats=["PNG"]) as image:
+    try:
+        opened = pillow.open(io.BytesIO(encoded), formats=["PNG"])
+    except pillow.UnidentifiedImageError:
+        start = shown(encoded[:8])
+        raise ValueError(f"its images must be PNG; image {row} got {start} at its start") from None
+    with opened as image:
         if image.size != (_SIDE, _SIDE):
-            raise ValueError(f"its images must have 32 x 32 pixels, not {image.size}")
+            raise ValueError(f"its images must have (32, 32) pixels; got {image.size}, image {row}")
         return np.asarray(image.convert("RGB")).transpose(2, 0, 1).ravel()

@@ -188,13 +188,13 @@ def _encode(labels: AnyArray, X: Any) -> tuple[IntArray, AnyArray]:
     """Return class indices and the names of the classes, after checking that labels fit X."""
     if X.ndim < 2 or labels.ndim != 1 or len(X) != len(labels) or not len(labels):
         raise ValueError(
-            "it needs rows of at least one feature dimension and one class for each row, "
-            f"not shapes {X.shape} and {labels.shape}"
+            "it needs rows of at least one feature dimension and one class for each row; "
+            f"got the shapes {X.shape} and {labels.shape}"
         )
     if labels.dtype == object and all(isinstance(label, str) for label in labels):
         labels = labels.astype(np.str_)
     if labels.dtype.kind not in "biufU" or (labels.dtype.kind == "f" and np.isnan(labels).any()):
-        raise ValueError(f"classes must be numbers or strings, none missing, not {labels.dtype}")
+        raise ValueError(f"classes must be numbers or strings, none missing; got {labels.dtype}")
     classes, y = np.unique(labels, return_inverse=True)
     return y.astype(np.intp), classes
 

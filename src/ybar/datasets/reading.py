@@ -72,7 +72,7 @@ def _read_idx_shape(stream: IO[bytes]) -> tuple[int, ...]:
     magic = stream.read(4)
     if magic not in (b"\0\0\x08\x01", b"\0\0\x08\x03"):
         raise ValueError(
-            f"an idx file starts with 00000801 (labels) or 00000803 (images), not {magic.hex()!r}"
+            f"an idx file starts with 00000801 (labels) or 00000803 (images); got {magic.hex()!r}"
         )
     sizes = stream.read(4 * magic[3])
     if len(sizes) < 4 * magic[3]:
@@ -106,7 +106,7 @@ def read_npz_arrays(
         complete = [keys for keys in alternatives if entries.keys() >= set(keys)]
         if alternatives and not complete:
             needed = " or ".join(map(str, alternatives))
-            raise ValueError(f"an .npz needs {needed}, not {listed(entries)}")
+            raise ValueError(f"an .npz needs {needed}; got {listed(entries)}")
         keys = complete[0] if complete else entries
         sizes = (_declared_size(archive, entries[key], key) for key in keys)
         check_size(sum(sizes), byte_limit(max_bytes))

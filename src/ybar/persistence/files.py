@@ -170,7 +170,7 @@ def _one_line(source: Path) -> Iterator[None]:
 def _payload(source: Path) -> bytes:
     """Return the output of skops in a file, after checking its length and sha256."""
     if not source.is_file():
-        what = "is a folder" if source.is_dir() else "does not exist"
+        what = "is not a file" if source.exists() else "does not exist"
         raise FileNotFoundError(
             f"path must be a model file that ybar.save wrote; {source} {what}. Check the path"
         )
@@ -187,7 +187,10 @@ def _payload(source: Path) -> bytes:
                 f"{source} has format {int(words[1])}, this ybar reads up to {_FORMAT}. Upgrade: "
                 "pip install -U ybar"
             )
-        payload = file.read()
+        length = int(words[2]) if len(words) == 4 and words[2].isdigit() else -1
+        # Read no more than is declared: the rest of a sparse file may be larger than the memory.
+        fits = os.fstat(file.fileno()).st_size == len(header) + length
+        payload = file.read(length) if fits else b""
     if header != _header(payload):
         raise ValueError(
             f"{source} is damaged: its length or sha256 differs from its first line. Copy it "
