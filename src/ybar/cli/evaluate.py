@@ -43,7 +43,11 @@ def evaluate(
     dask: Dask = None,
     json: Json = False,
 ) -> None:
-    """Evaluate a model on new rows: by true labels, by complementary labels, or by both."""
+    """Evaluate a model on new rows.
+
+    The rows need true labels (--true), complementary labels (--label), or both. The model's own
+    training rows are recognised, and their complementary labels are ignored.
+    """
     from ..tables import evaluation
     from ..tables.model import load
     from ..tables.parts import is_pattern

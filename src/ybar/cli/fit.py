@@ -116,7 +116,10 @@ def fit(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Fit a classifier to complementary labels ("not this class") or yes-or-no answers.
+    """Fit a classifier to complementary labels or to answers.
+
+    A complementary label names a class that the row does not belong to. An answer says yes or no
+    to a class in a question. The command compares several models and keeps one.
 
     Columns may hold numbers, categories, texts and missing values. The command estimates the
     accuracy of the model without true labels.
@@ -193,7 +196,7 @@ def fit(
     for remark in filter(None, (table.T_note, *table.y_comp.notes)):
         note(remark)
     if json:
-        show_json(selection.summary() | {"model": model})
+        show_json(selection.model.account_ | {"model": model})
         return
     console().print(_comparison(selection))
     for line in table.columns.explain_left_out():
@@ -211,7 +214,7 @@ def _comparison(selection: Selection) -> Any:
     table = Table(title="Scores on held-out complementary labels, ± one standard error")
     for i, name in enumerate(fitting.COMPARISON):
         table.add_column(name, justify="right" if i else "left")
-    *tried, constant = fitting.comparison(selection.summary())
+    *tried, constant = fitting.comparison(selection.model.account_)
     for name, *cells in tried:
         best = name.startswith(f"{selection.best.method} ")
         table.add_row(name, *map(Text, cells), style="bold" if best else "")

@@ -50,7 +50,10 @@ def report(
         Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
 ) -> None:
-    """Write a self-contained HTML page about a model or about experiments."""
+    """Write an HTML page about a model or about experiments.
+
+    The page is self-contained: it loads nothing from elsewhere.
+    """
     from ..report import write
     from ..tables import evaluation, page
     from ..tables.files import DataError

@@ -52,7 +52,7 @@ def simulate(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Replace the true classes of a table by random complementary labels."""
+    """Replace true classes by random complementary labels."""
     from ..tables import files, matrices, simulation, writing
 
     with writing.table_output(output) as write:
