@@ -75,8 +75,8 @@ class Design:
         Upper bound on the number of labels that identify the class of examples that look alike,
         with a probability of 90% or 99%; None if no number does.
     questions_per_label : float
-        Questions asked for each label, if classes are equally frequent: above 1 if only the no's
-        are kept.
+        Questions asked for each label, if classes are equally frequent. It is above 1 if answers
+        "yes" are dropped.
     accuracies : ndarray of shape (repeats, len(sizes)) or None
         Simulated, at each of the plan's ``sizes``.
     labels_for_target : int or None

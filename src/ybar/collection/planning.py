@@ -97,8 +97,8 @@ def plan(
 
         - "uniform";
         - "cycle", the menus (0, 1), (1, 2), …, (K-1, 0) of `from_menus`;
-        - "subsets", questions "is it one of these m?", of which only the no's are kept, with the m
-          that needs the fewest questions under this noise (for K ≥ 5);
+        - "subsets" (for K ≥ 5), questions "is it one of these m?"; answers "yes" are dropped. The
+          m is the one that needs the fewest questions under this noise;
         - the paper's "weak" and "strong";
         - "few", under which each class has only three labels (two for K < 7), placed so that
           classes share few of them.

@@ -117,8 +117,8 @@ def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
     -----
     Matrices with one value on the diagonal and one off it (uniform, with or without uniform
     noise) have a closed form. For other matrices, singular or not, Newton steps solve all rows of a
-    block together, until the log-likelihood is within 1e-9 of its maximum (in nats per label): with
-    ``g = T (q / (p T))`` no p is better by more than max(g) - 1.
+    block together, until the log-likelihood is within 1e-9 of its maximum (in nats per label; 1e-6
+    for more than 100 classes): with ``g = T (q / (p T))`` no p is better by more than max(g) - 1.
 
     The part of q on labels that no class can have under T (a zero column) is ignored.
 

@@ -54,7 +54,7 @@ class DecoderDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        The axes in whose place the panels are.
+        The axes that the panels replace.
     axes_ : ndarray of matplotlib Axes of shape (N, 2)
         The panels.
     figure_ : matplotlib Figure

@@ -244,7 +244,7 @@ class Evidence:
 
     @property
     def ndim(self) -> int:
-        """2."""
+        """Number of dimensions, 2."""
         return 2
 
     def __len__(self) -> int:

@@ -58,8 +58,9 @@ class TransitionProfile(NamedTuple):
     def interval(self, estimate: Estimate) -> tuple[AnyArray, AnyArray]:
         """Return 95% intervals of estimates on labels that T was not estimated on.
 
-        They are those of `profile_interval`, with the variance of the estimate that is due to the
-        `directions` added to its sampling variance. Both ends are NaN unless λ is identified.
+        `estimate` maps T to the estimates and their sampling variances. The interval is the union
+        over all λ that the labels do not reject. It includes the variance along `directions`. Both
+        ends are NaN unless λ is identified.
         """
         if not self.identified:
             nothing = np.full(np.shape(estimate(self.matrices[0])[0]), math.nan)
@@ -71,7 +72,7 @@ class TransitionProfile(NamedTuple):
         return profile_interval(self.statistic, values, variances + spread)
 
     def std_error(self, value: AnyArray | float, estimate: Estimate) -> AnyArray:
-        """Return the standard error of the estimated value: see `std_error_of`."""
+        """Return the s for which value ± 1.96 s just contains the 95% `interval`."""
         return std_error_of(value, self.interval(estimate))
 
     def errors_along(self, value: Callable[[FloatArray], AnyArray | float]) -> AnyArray:

@@ -39,7 +39,7 @@ _FEWEST_STEPS = 1000  # after fewer, a network has learned little anyway
 
 
 class ComplementaryNetClassifier(NetBase):
-    """Learn a linear model or a network from complementary labels, by any method of the paper.
+    """Learn a linear model or a network from complementary labels, by one of twenty methods.
 
     Adam trains on mini-batches. A tenth of the rows is held out with its complementary labels, and
     the epoch with the lowest SCEL on them is kept. The defaults were chosen for accuracy without
@@ -220,7 +220,8 @@ class ComplementaryNetClassifier(NetBase):
         y : array-like of shape (N,), boolean array of shape (N, K), Evidence, or a column's name
             Complementary labels: classes that the rows are said not to be. Several labels of a row
             are assumed independent: "cpe-f", "fwd", "cpe-n" and "cpe-t" learn from their joint
-            likelihood, the other methods from each label separately. Those four also accept
+            likelihood, "mcl-log", "mcl-exp", "mcl-mae" and "proden" from the set of all labels of
+            the row, and the other methods from each label separately. The first four also accept
             `ybar.labels.Evidence`: ordinary labels, sets and more. If X is a stream, there is one
             label per row, and y may be the name of their column.
         sample_weight : array-like of shape (N,), optional

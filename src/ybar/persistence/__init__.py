@@ -1,4 +1,4 @@
-"""Save and load fitted classifiers without pickle, by way of skops.
+"""Save and load fitted classifiers with skops, without pickle.
 
 A file is one line of text, ``ybar-model <format> <bytes> <sha256>``, followed by the output of
 skops: a zip of JSON and plain arrays. `load` checks the whole file before skops sees it: sizes and

@@ -34,7 +34,7 @@ def biased(
     masses : sequence of float
         Masses of the parts, none negative, summing to 1.
     random_state : int, Generator, RandomState or None
-        Each row has its own order.
+        Draws the order of the classes, anew for each row.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The model of a plan: what is to be run, on which data, and how labels are drawn.
 
-`reading` builds a `Plan` from a TOML file, `jobs` the jobs that it comes to. The classes are plain,
+`reading` builds a `Plan` from a TOML file, and `jobs` expands it into jobs. The classes are plain,
 frozen data that can be sent to a worker; pydantic checks their fields.
 """
 
@@ -98,10 +98,11 @@ class Setting:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)
 class Network:
-    """Networks of one shape; the defaults are the paper's settings, but for the T of cpe-t.
+    """Networks of one shape; the defaults are the paper's, except how cpe-t learns T.
 
-    `transition_optimiser` says how T is learned: without weight decay and with a small epsilon, or
-    as the weights, with their decay and Adam's default epsilon, which is what the paper describes.
+    `transition_optimiser` is "own" or "weights". With "own", Adam updates T without weight decay
+    and with a small epsilon. With "weights", it updates T as the weights, with their decay and
+    Adam's default epsilon, as the paper describes.
     """
 
     name: Name

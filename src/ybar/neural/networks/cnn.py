@@ -26,7 +26,7 @@ def small_cnn(
     channels : int
         1 for grey images, 3 for colours.
     shift, flip
-        In training all images of a batch are shifted alike, by up to so many pixels each way, and
+        In training all images of a batch are shifted alike, by at most `shift` pixels, and
         mirrored; see `Augment`.
 
     Examples

@@ -17,11 +17,11 @@ class Augment(nn.Module):
     Parameters
     ----------
     shift : int
-        Images are shifted by up to so many pixels each way, and padded with zeros.
+        Largest shift in pixels, in each direction. The margin is filled with zeros.
     flip : bool
         Whether half of the images are mirrored, left to right.
     per_image : bool
-        Whether each image has moves of its own. With False all images of a batch are moved alike,
+        Whether each image is moved at random. If False, all images of a batch are moved alike,
         which costs less.
 
     Examples

@@ -60,8 +60,9 @@ def resnet18(
     """Build a residual network of 18 layers for small images, such as CIFAR-10's.
 
     It is ResNet-18 (He, Zhang, Ren & Sun 2016) as usual for images of 32 × 32 pixels: the first
-    convolution is 3 × 3 with stride 1, and no pooling follows it. 11.2 million weights; with a
-    quarter of the width, a sixteenth of the weights and of the time.
+    convolution is 3 × 3 with stride 1, and no pooling follows it. It has 11.2 million
+    weights. A quarter of the width has a sixteenth of the weights, and takes about a tenth of the
+    time.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def resnet18(
     width : int
         Channels of the first of four stages; each stage has twice those of the stage before.
     shift, flip
-        In training each image is shifted by up to so many pixels each way, and mirrored at random;
+        In training each image is shifted by at most `shift` pixels, and mirrored at random;
         see `Augment`.
     bfloat16 : bool
         Whether products are computed with numbers of 16 bits. Processors with instructions for them
