@@ -80,17 +80,3 @@ def test_rows_of_a_table_of_like_rows_are_not_taken_for_training_rows(folder):
     assert run("fit", "few.csv", "--label", "not", "--method", "logistic").exit_code == 0
     found = scores_of("model.ybar", "few.csv")
     assert found["rows_of_the_training_data"] == 0
-
-
-def test_a_model_of_an_older_ybar_is_evaluated_and_shown(fitted, folder):
-    model = ybar.load(fitted[0] / "model.ybar")
-    del model.row_hashes_
-    added = ["rows_of_the_saved_model", "settings", "temperature", "informative_p_value"]
-    added += ["predicted_shares", "shares_implied_by_the_labels"]
-    for name in added:
-        del model.account_[name]
-    ybar.save(model, "old.ybar")
-    found = scores_of("old.ybar", "test.csv", "--true", "label")
-    assert found["accuracy"] > 0.9
-    assert found["complementary_labels"] == 200
-    assert run("report", "old.ybar", "test.csv", "--label", "not").exit_code == 0

@@ -23,8 +23,8 @@ Names = Annotated[
 _VERIFIED = "verified"
 
 sets = typer.Typer(
-    help="List, download and verify data sets: MNIST, Fashion-MNIST, KMNIST, CIFAR, and CIFAR with "
-    "real complementary labels. The data set digits needs no download.",
+    help="List, download and verify data sets. They are MNIST, Fashion-MNIST, KMNIST, CIFAR, and "
+    "CIFAR with real complementary labels. The data set digits needs no download.",
     no_args_is_help=True,
     epilog=examples("ybar data list", "ybar data fetch kmnist", "ybar data verify"),
     rich_markup_mode=None,

@@ -27,7 +27,10 @@ def demo(
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Compare several methods that learn handwritten digits from complementary labels."""
+    """Compare methods that learn digits from complementary labels.
+
+    The digits are handwritten images; the page shows the scores, some images and the curves.
+    """
     from .. import report
     from ..utils.errors import input_errors
     from ..utils.files import target_folder

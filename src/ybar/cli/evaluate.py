@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from . import completion, partitioned
-from .app import app, examples, typer
-from .options import Data, Delimiter, Json, Model, ModelImageSize, OptionalLabels, Separator
+from . import partitioned
+from .app import app, examples
+from .options import (
+    Data,
+    Delimiter,
+    Json,
+    Model,
+    ModelImageSize,
+    OptionalLabels,
+    Separator,
+    column_option,
+)
 from .output import console, note, show_json, show_lines
 from .partitioned import Dask
 
@@ -25,9 +34,7 @@ def evaluate(
     data: Data,
     true: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of true labels.", autocompletion=completion.columns
-        ),
+        column_option("Column of true labels."),
     ] = None,
     label: OptionalLabels = None,
     separator: Separator = "|",
@@ -36,14 +43,26 @@ def evaluate(
     dask: Dask = None,
     json: Json = False,
 ) -> None:
-    """Evaluate a model on new rows: by true labels, by complementary labels, or by both."""
+    """Evaluate a model on new rows.
+
+    The rows need true labels (--true), complementary labels (--label), or both. The model's own
+    training rows are recognised, and their complementary labels are ignored.
+    """
     from ..tables import evaluation
     from ..tables.model import load
     from ..tables.parts import is_pattern
 
     label = label or []
     if is_pattern(data) or dask is not None:
-        scores, account = partitioned.evaluate(model, data, true, label, separator, delimiter, dask)
+        scores, account = partitioned.evaluate(
+            model,
+            data,
+            true=true,
+            label=label,
+            separator=separator,
+            delimiter=delimiter,
+            dask=dask,
+        )
     else:
         fitted = load(model)
         account = fitted.account_

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..utils.extras import require
 from . import completion
 from .app import app, examples, typer
-from .options import Classes, Data, Delimiter, ImageSize, Json, OptionalLabels, Seed, Separator
+from .options import (
+    Classes,
+    Data,
+    Delimiter,
+    ImageSize,
+    Json,
+    OptionalLabels,
+    Seed,
+    Separator,
+    column_option,
+)
 from .output import console, note, progress, show_json, show_lines
 from .partitioned import Dask
 
@@ -46,20 +56,14 @@ def fit(
     label: OptionalLabels = None,
     asked: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the class that a yes-or-no question named, such as a class that a "
-            "model suggested. Needs --answer, and no --label.",
-            autocompletion=completion.columns,
+        column_option(
+            "Column of the class that a yes-or-no question named, such as a class that a "
+            "model suggested. Needs --answer, and no --label."
         ),
     ] = None,
     answer: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the answers: yes or no, true or false, 1 or 0.",
-            autocompletion=completion.columns,
-        ),
+        column_option("Column of the answers: yes or no, true or false, 1 or 0."),
     ] = None,
     model: Annotated[
         str, typer.Option(metavar="FILE", help="The model file to write.")
@@ -95,11 +99,7 @@ def fit(
     ] = None,
     leave_out: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that is not a feature. Repeat the option for several columns.",
-            autocompletion=completion.columns,
-        ),
+        column_option("Column that is not a feature. Repeat the option for several columns."),
     ] = None,
     time_limit: Annotated[
         float | None,
@@ -116,7 +116,10 @@ def fit(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Fit a classifier to complementary labels ("not this class") or yes-or-no answers.
+    """Fit a classifier to complementary labels or to answers.
+
+    A complementary label names a class that the row does not belong to. An answer says yes or no
+    to a class in a question. The command compares several models and keeps one.
 
     Columns may hold numbers, categories, texts and missing values. The command estimates the
     accuracy of the model without true labels.
@@ -147,11 +150,11 @@ def fit(
         }
         partitioned.fit(
             data,
-            dask,
-            target,
-            model,
-            json,
-            unsuitable,
+            dask=dask,
+            target=target,
+            model=model,
+            json=json,
+            not_allowed=unsuitable,
             label=label or (),
             classes=classes,
             transition=transition,
@@ -193,7 +196,7 @@ def fit(
     for remark in filter(None, (table.T_note, *table.y_comp.notes)):
         note(remark)
     if json:
-        show_json(selection.summary() | {"model": model})
+        show_json(selection.model.account_ | {"model": model})
         return
     console().print(_comparison(selection))
     for line in table.columns.explain_left_out():
@@ -211,7 +214,7 @@ def _comparison(selection: Selection) -> Any:
     table = Table(title="Scores on held-out complementary labels, ± one standard error")
     for i, name in enumerate(fitting.COMPARISON):
         table.add_column(name, justify="right" if i else "left")
-    *tried, constant = fitting.comparison(selection.summary())
+    *tried, constant = fitting.comparison(selection.model.account_)
     for name, *cells in tried:
         best = name.startswith(f"{selection.best.method} ")
         table.add_row(name, *map(Text, cells), style="bold" if best else "")

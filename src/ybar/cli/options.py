@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from . import completion
 from .app import typer
+
+
+def column_option(text: str) -> Any:
+    """Return an option whose values are columns of the data."""
+    return typer.Option(metavar="COLUMN", help=text, autocompletion=completion.columns)
+
 
 Data = Annotated[
     str,
@@ -19,12 +25,7 @@ Data = Annotated[
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model file, as written by ybar fit.")
 ]
-_LABEL = typer.Option(
-    "--label",
-    metavar="COLUMN",
-    help="Column of complementary labels. Repeat the option for several columns.",
-    autocompletion=completion.columns,
-)
+_LABEL = column_option("Column of complementary labels. Repeat the option for several columns.")
 Labels = Annotated[list[str], _LABEL]
 OptionalLabels = Annotated[list[str] | None, _LABEL]
 Classes = Annotated[

@@ -33,6 +33,7 @@ def cluster(dask: str) -> Iterator[Any]:
 
 def fit(
     data: str,
+    *,
     dask: str | None,
     target: Any,
     model: str,
@@ -70,6 +71,7 @@ def fit(
 def predict(
     model: str,
     data: str,
+    *,
     output: str,
     proba: bool,
     keep: Sequence[str],
@@ -91,7 +93,9 @@ def predict(
     parts = parts_of(data)
     load(model)
     targets = part_predictions.targets_of(parts, output)
-    work = part_predictions.Work(model, proba, tuple(keep), delimiter, dask is not None)
+    work = part_predictions.Work(
+        model, proba=proba, keep=tuple(keep), delimiter=delimiter, on_cluster=dask is not None
+    )
     part_predictions.start(work, output)
     to_do = [part for part in parts if not part_predictions.is_done(part, targets[part])]
     n_rows = 0
@@ -120,6 +124,7 @@ def _each(function: Any, tasks: dict[str, tuple[Any, ...]], dask: str | None) ->
 def evaluate(
     model: str,
     data: str,
+    *,
     true: str | None,
     label: Sequence[str],
     separator: str,
@@ -133,7 +138,14 @@ def evaluate(
 
     fitted = load(model)
     parts = parts_of(data)
-    work = part_scores.Work(model, true, tuple(label), separator, delimiter, dask is not None)
+    work = part_scores.Work(
+        model,
+        true=true,
+        label=tuple(label),
+        separator=separator,
+        delimiter=delimiter,
+        on_cluster=dask is not None,
+    )
     part_scores.check(work)
     tasks = {part: (part, i, len(parts), work) for i, part in enumerate(parts)}
     scores = part_scores.scores(fitted, list(_each(part_scores.score_part, tasks, dask)))

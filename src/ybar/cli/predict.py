@@ -7,9 +7,9 @@ import json as json_module
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from . import completion, partitioned
+from . import partitioned
 from .app import app, examples, typer
-from .options import Data, Delimiter, Model, ModelImageSize, Output
+from .options import Data, Delimiter, Model, ModelImageSize, Output, column_option
 from .output import progress, say
 from .partitioned import Dask
 
@@ -34,11 +34,9 @@ def predict(
     ] = False,
     keep: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the data to copy to the output, such as an id. Repeat the option for "
-            "several columns.",
-            autocompletion=completion.columns,
+        column_option(
+            "Column of the data to copy to the output, such as an id. Repeat the option for "
+            "several columns."
         ),
     ] = None,
     delimiter: Delimiter = None,
@@ -56,7 +54,16 @@ def predict(
     from ..tables.parts import is_pattern
 
     if is_pattern(data) or dask is not None:
-        partitioned.predict(model, data, output, proba, keep or (), delimiter, dask, json)
+        partitioned.predict(
+            model,
+            data,
+            output=output,
+            proba=proba,
+            keep=keep or (),
+            delimiter=delimiter,
+            dask=dask,
+            json=json,
+        )
         return
     classifier = load(model)
     kept = list(keep or ())

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from . import completion
 from .app import app, examples, typer
-from .options import Delimiter, ModelImageSize, OptionalLabels, Separator
+from .options import Delimiter, ModelImageSize, OptionalLabels, Separator, column_option
 from .output import say
 
 if TYPE_CHECKING:
@@ -38,11 +37,7 @@ def report(
     ] = None,
     true: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of true labels in DATA.",
-            autocompletion=completion.columns,
-        ),
+        column_option("Column of true labels in DATA."),
     ] = None,
     label: OptionalLabels = None,
     separator: Separator = "|",
@@ -55,7 +50,10 @@ def report(
         Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
 ) -> None:
-    """Write a self-contained HTML page about a model or about experiments."""
+    """Write an HTML page about a model or about experiments.
+
+    The page is self-contained: it loads nothing from elsewhere.
+    """
     from ..report import write
     from ..tables import evaluation, page
     from ..tables.files import DataError

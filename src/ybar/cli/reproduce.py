@@ -97,8 +97,9 @@ def reproduce(
         typer.Option("--dry-run", help="Only print what would be run, and for how long."),
     ] = False,
 ) -> None:
-    """Run the paper's experiments, or your own plan, and build the tables, figures and a page.
+    """Run the paper's experiments, or your own plan.
 
+    The command writes tables, figures and a page.
     Runs that are in the ledger are not run again. You can interrupt the command at any time; the
     same command continues where it stopped.
     """

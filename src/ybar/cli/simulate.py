@@ -6,7 +6,7 @@ from typing import Annotated
 
 from . import completion
 from .app import app, examples, typer
-from .options import Data, Delimiter, ImageSize, Json, Output, Seed, Separator
+from .options import Data, Delimiter, ImageSize, Json, Output, Seed, Separator, column_option
 from .output import note, say, show_json
 
 
@@ -21,9 +21,7 @@ def simulate(
     data: Data,
     target: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN", help="Column of true classes.", autocompletion=completion.columns
-        ),
+        column_option("Column of true classes."),
     ],
     output: Output = "-",
     transition: Annotated[
@@ -40,7 +38,7 @@ def simulate(
     ] = 0.0,
     labels: Annotated[int, typer.Option(min=1, help="Labels drawn per row.")] = 1,
     column: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Name of the new column.")
+        str, typer.Option(metavar="NAME", help="Name of the new column.")
     ] = "not_label",
     keep_true: Annotated[
         bool, typer.Option("--keep-true", help="Keep the column of true classes.")
@@ -54,7 +52,7 @@ def simulate(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Replace the true classes of a table by random complementary labels."""
+    """Replace true classes by random complementary labels."""
     from ..tables import files, matrices, simulation, writing
 
     with writing.table_output(output) as write:

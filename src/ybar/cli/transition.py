@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from . import completion
 from .app import app, examples, typer
-from .options import Classes, Delimiter, Json, Labels, Output, Separator
+from .options import Classes, Delimiter, Json, Labels, Output, Separator, column_option
 from .output import console, note, say, show_json, show_lines
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _IMAGES = (".png", ".svg", ".pdf")
 _SHADES = " ░▒▓█"
 
 transitions = typer.Typer(
-    help="Work with transition matrices: T[y, k] is the probability that an example of class y "
-    "gets the complementary label k.",
+    help="Describe, draw, compare and make transition matrices. T[y, k] is the probability that an "
+    "example of class y gets the complementary label k.",
     no_args_is_help=True,
     epilog=examples(
         "ybar transition describe strong:10",
@@ -45,7 +45,7 @@ app.add_typer(transitions, name="transition")
     epilog=examples("ybar transition describe T.csv", "ybar transition describe strong:10:0")
 )
 def describe(T: Spec, json: Json = False) -> None:
-    """Describe a transition matrix, and how hard it is to learn from its labels."""
+    """Describe a matrix and how hard its labels are to learn."""
     from .. import transition
     from ..tables import matrices
     from ..utils.text import plain
@@ -73,7 +73,7 @@ def draw(
         ),
     ] = None,
 ) -> None:
-    """Draw a transition matrix as a heat map, in the terminal or to a file."""
+    """Draw a matrix as a heat map."""
     from ..tables import matrices
 
     matrix = matrices.parse(T)
@@ -86,7 +86,10 @@ def draw(
 
 @transitions.command(epilog=examples("ybar transition compare assumed.csv true.csv"))
 def compare(first: Spec, second: Spec, json: Json = False) -> None:
-    """Compare a matrix with the true one, and bound the cost of using it in its place."""
+    """Compare a matrix with the true one.
+
+    The differences bound the cost of using the first matrix in place of the second, true one.
+    """
     from ..tables import matrices
 
     differences = matrices.compare(matrices.parse(first), matrices.parse(second))
@@ -133,11 +136,7 @@ def estimate(
     ],
     true: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of true labels; empty where they are unknown.",
-            autocompletion=completion.columns,
-        ),
+        column_option("Column of true labels; empty where they are unknown."),
     ],
     label: Labels,
     classes: Classes = None,

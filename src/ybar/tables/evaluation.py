@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from .. import calibration
-from ..utils.typing import AnyArray, BoolArray, IntArray
+from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from . import accuracy, files, scoring
 from .files import DataError
 from .labels import as_names, check_columns, listed, read_labels
@@ -130,7 +130,6 @@ def _by_complementary_labels(
 
     The model knows the labels of the other rows, so they say nothing about its accuracy.
     """
-    classes = [str(name) for name in model.classes_]
     rows = np.flatnonzero(mask.any(axis=1) & ~seen)
     if not len(rows):
         return {"complementary_labels": 0} | dict.fromkeys(SCORES)
@@ -138,26 +137,55 @@ def _by_complementary_labels(
     p, T = model.predict_proba(labelled), model.label_transition_
     p = calibration.temper(p, model.account_["temperature"])
     losses = scoring.label_losses(p @ T, mask)
-    scel, scel_std_error = scoring.mean_and_std_error(losses, mask)
     predicted = scoring.predicted_indices(model, labelled)
     free_q = model.predict_complementary_proba(labelled) if model.estimates_q else None
-    profile = model.transition_profile_
-    check = accuracy.check(mask, T, None if profile is not None else predicted, classes, free_q)
-    absent = accuracy.absent_classes(mask | named_in_training(model.account_), T)
-    guess = np.broadcast_to(scoring.constant_guess(mask, T), mask.shape)
-    return {
-        "complementary_labels": int(mask.sum()),
-        "scel": scel,
-        "scel_std_error": scel_std_error,
-        "scel_of_the_best_constant_guess": float(scoring.label_losses(guess, mask).mean()),
-    } | accuracy.summary(
-        *scoring.error_rate(predicted, T, mask, profile), check, [classes[k] for k in absent]
+    return by_labels(
+        model,
+        mask.sum(axis=0),
+        scel=scoring.mean_and_std_error(losses, mask),
+        error_rate=scoring.error_rate(predicted, T, mask, model.transition_profile_),
+        mask=mask,
+        predicted=predicted,
+        free_q=free_q,
     )
 
 
-def named_in_training(account: dict[str, Any]) -> BoolArray:
-    """Return which classes some complementary label of the training data names."""
-    return np.asarray(np.asarray(account["labels_per_class"]) > 0)
+def by_labels(
+    model: TableClassifier,
+    counts: IntArray,
+    *,
+    scel: tuple[float, float],
+    error_rate: tuple[float, float],
+    mask: BoolArray,
+    predicted: IntArray,
+    free_q: FloatArray | None,
+) -> dict[str, Any]:
+    """Return the scores by complementary labels, with the test of T.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (K,)
+        The number of labels of each class.
+    scel, error_rate : tuple of float
+        The score and its standard error.
+    mask, predicted, free_q : ndarray
+        Labels, predicted class indices and, if the model learned q without T, q of the rows on
+        which T is tested: all rows, or a part of them.
+    """
+    T, classes = model.label_transition_, [str(name) for name in model.classes_]
+    tested = None if model.transition_profile_ is not None else predicted
+    check = accuracy.check(mask, T, tested, classes, free_q)
+    in_training = np.asarray(model.account_["labels_per_class"])
+    absent = accuracy.absent_classes(np.array([counts + in_training]) > 0, T)
+    present = np.flatnonzero(counts)
+    guess = scoring.constant_guess(counts[None, :], T)
+    constant = (counts[present] * -np.log(guess[present])).sum() / counts.sum()
+    return {
+        "complementary_labels": int(counts.sum()),
+        "scel": scel[0],
+        "scel_std_error": scel[1],
+        "scel_of_the_best_constant_guess": float(constant),
+    } | accuracy.summary(*error_rate, check, [classes[k] for k in absent])
 
 
 def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:

@@ -68,9 +68,7 @@ class Selection:
         """Return all of it in values that JSON has."""
         best, table = self.best, self.table
         estimated = self.accuracies[best.method]
-        if (
-            not self.informative
-        ):  # the estimate of the best of several models that learned nothing is too high
+        if not self.informative:  # the best of several estimates would be too high by chance
             estimated = estimated | dict.fromkeys(accuracy.ESTIMATES)
         return estimated | {
             "rows": len(table.frame),
@@ -202,7 +200,7 @@ def describe(
     refitted: bool,
     seed: int,
 ) -> Selection:
-    """Return the candidates with what the held-out rows show, and keep it in the model."""
+    """Return the candidates with what the held-out rows show, as `account_` of the model."""
     fitted = sorted((r for r in results if r.failed is None), key=lambda result: result.scel)
     labels = table.y_comp.subset(held_out)
     constant = scoring.constant_losses(table.y_comp.subset(training), labels, table.T)
@@ -291,7 +289,7 @@ def _accuracies(
 def explain(selection: Selection) -> list[str]:
     """Return sentences about the classes, the expected accuracy and the reasons to doubt it."""
     best, table = selection.best, selection.table
-    summary = selection.summary()
+    summary = selection.model.account_
     return [
         _explain_classes(table),
         explain_rows(summary),

@@ -176,19 +176,4 @@ def load(path: str) -> TableClassifier:
             f"MODEL must be a file that ybar fit wrote; {path} holds a {type(model).__name__}. "
             "Load it in Python with ybar.load"
         )
-    _complete(model)
     return model
-
-
-def _complete(model: TableClassifier) -> None:
-    """Add what a model of an older ybar lacks."""
-    if not hasattr(model, "row_hashes_"):
-        model.row_hashes_ = np.empty(0, np.uint32)
-    account, K = model.account_, len(model.classes_)
-    model.account_ = {
-        "temperature": 1.0,
-        "rows_of_the_saved_model": account["rows"],
-        "labels_per_class": [1] * K,
-        "predicted_shares": [None] * K,
-        "shares_implied_by_the_labels": None,
-    } | account

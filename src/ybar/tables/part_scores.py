@@ -16,7 +16,7 @@ from ..labels.observed import observe_codes
 from ..metrics import likelihood
 from ..metrics.losses import Losses
 from ..utils.typing import BoolArray, FloatArray, IntArray
-from . import accuracy, evaluation, scoring
+from . import evaluation, scoring
 from .files import DataError
 from .labels import check_columns
 from .model import TableClassifier
@@ -94,7 +94,7 @@ def _scores(
     model: TableClassifier, rows: Any, mask: BoolArray, most: int, number: int
 ) -> tuple[IntArray, Sums, Sums, Checked]:
     T = model.label_transition_
-    p = calibration.temper(model.predict_proba(rows), model.account_.get("temperature", 1.0))
+    p = calibration.temper(model.predict_proba(rows), model.account_["temperature"])
     losses = Losses(likelihood.log_losses((p @ T)[mask], 0.0), np.nonzero(mask)[0], len(mask))
     predicted = scoring.predicted_indices(model, rows)
     ure = Sums.nothing()
@@ -128,8 +128,6 @@ def scores(model: TableClassifier, parts: Sequence[Part]) -> dict[str, Any]:
 
 def _by_labels(model: TableClassifier, parts: Sequence[Part], labels: IntArray) -> dict[str, Any]:
     T, profile = model.label_transition_, model.transition_profile_
-    classes = [str(name) for name in model.classes_]
-    scel, scel_std_error = Sums.merged([part.scel for part in parts]).mean_and_error(None)
     ure = Sums.merged([part.ure for part in parts])
     known = [part.checked for part in parts if part.checked is not None]
     mask = np.concatenate([each.mask for each in known])
@@ -141,18 +139,12 @@ def _by_labels(model: TableClassifier, parts: Sequence[Part], labels: IntArray) 
         std_error = float(np.hypot(std_error, np.ptp(np.linalg.inv(T)) / int(labels.sum())))
     if profile is not None:  # what is unknown of T does not decrease with the number of rows
         std_error = scoring.error_rate(predicted, T, mask, profile)[1]
-    tested = None if profile is not None else predicted
-    free_q = np.concatenate(free) if free else None
-    check = accuracy.check(mask, T, tested, classes, free_q)
-    named = evaluation.named_in_training(model.account_) | (labels > 0)
-    absent = accuracy.absent_classes(named[None, :], T)
-    counts: Any = labels[None, :]
-    guess = scoring.constant_guess(counts, T)
-    return {
-        "complementary_labels": int(labels.sum()),
-        "scel": scel,
-        "scel_std_error": scel_std_error,
-        "scel_of_the_best_constant_guess": float(
-            (labels[labels > 0] * -np.log(guess[labels > 0])).sum() / labels.sum()
-        ),
-    } | accuracy.summary(error, std_error, check, [classes[k] for k in absent])
+    return evaluation.by_labels(
+        model,
+        labels,
+        scel=Sums.merged([part.scel for part in parts]).mean_and_error(None),
+        error_rate=(error, std_error),
+        mask=mask,
+        predicted=predicted,
+        free_q=np.concatenate(free) if free else None,
+    )

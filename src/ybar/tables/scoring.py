@@ -9,7 +9,7 @@ import numpy as np
 from .. import calibration, decode, metrics, transition
 from ..labels import Evidence
 from ..metrics import likelihood, losses
-from ..utils.typing import BoolArray, FloatArray, IntArray
+from ..utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from .labels import ComplementaryLabels
 
 _EM_STEPS = 200
@@ -49,8 +49,10 @@ def temperature(p: FloatArray, T: FloatArray, y: ComplementaryLabels) -> float:
     return calibration.fit_temperature(y.mask[rows], p[rows], T)
 
 
-def constant_guess(mask: BoolArray, T: FloatArray) -> FloatArray:
+def constant_guess(mask: AnyArray, T: FloatArray) -> FloatArray:
     """Return the best constant guess: frequencies of labels, as far as they are known.
+
+    `mask` has a row for each row of the table, or one row with the number of labels of each class.
 
     The frequencies in the training rows are moved towards those that T expects if all classes are
     equally frequent, by the amount that minimises the expected squared error (the estimator of

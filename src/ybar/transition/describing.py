@@ -75,7 +75,8 @@ def is_uniform(T: ArrayLike) -> bool:
 def is_singular(T: ArrayLike) -> bool:
     """Return whether T has no usable inverse (its numerical rank is below K)."""
     array = check(T)
-    return bool(np.linalg.matrix_rank(array) < len(array))
+    # The rank of a matrix of thousands of classes takes a minute.
+    return not is_uniform(array) and bool(np.linalg.matrix_rank(array) < len(array))
 
 
 def labels_needed(T: FloatArray, error: float) -> int | None:
