@@ -60,21 +60,26 @@ results: .venv/.package
 	  --merge results/leaderboard/runs.csv --output results/leaderboard-page
 	$(BIN)/ybar reproduce studies/choices/choices.toml --ledger results/choices.sqlite \
 	  --merge results/choices/runs.csv --output results/choices-page
+	$(BIN)/ybar reproduce studies/choices/transition_layer.toml --ledger results/transition_layer.sqlite \
+	  --merge results/choices/transition_layer.csv --output results/transition_layer-page
+	$(BIN)/ybar reproduce field --ledger results/field.sqlite --merge results/paper/runs.csv \
+	  --merge results/choices/transition_layer.csv --output results/field-page
 	$(BIN)/python studies/estimating.py
 	$(BIN)/python studies/trust.py
 	$(BIN)/python studies/calibration.py
 	$(BIN)/python studies/error_bars.py
 	$(MAKE) tables
 
-# Runs nothing: builds all tables of such runs anew, in results/, README and docs. Runs of other
-# ledgers are added:  make tables MERGE="--merge other.sqlite --merge another.sqlite"
+# Runs nothing: exports the runs of the ledgers in results/, and builds all tables anew, in results/,
+# README and docs. Runs of other ledgers are added:  make tables MERGE="--merge other.sqlite --merge another.sqlite"
 tables: .venv/.package
 	$(BIN)/python studies/tables.py $(MERGE)
 
-# Starts or resumes the long runs of the paper's MLPs beside other work, on one core. Safe to kill:
-# the ledger keeps every run that has ended. `make tables` then exports them and builds the tables.
+# Starts or resumes the first trial of the paper's networks beside other work, on one core, linear
+# models first. Safe to kill: the ledger keeps every run that has ended. `make tables` then exports
+# them and builds the tables.
 sweep: .venv/.package
-	nice -n 19 $(BIN)/ybar reproduce paper --base mlp --trial 0 --jobs 1 \
+	nice -n 19 $(BIN)/ybar reproduce paper --base linear --base mlp --trial 0 --jobs 1 \
 	  --ledger results/paper.sqlite --merge results/paper/runs.csv --output results/sweep
 
 # What we depend on changes seldom; the package itself is installed again when its source changes,

@@ -1,19 +1,22 @@
 """Fit and predict on a Dask cluster of this machine; see ``results/distributed.md``.
 
-python benchmarks/dask_cluster.py [--rows 10000000] [--rounds 20] [--folder FOLDER]
+python benchmarks/dask_cluster.py [--rows 10000000] [--rounds 20] [--folder FOLDER] [--again PART]
 
-Writes the Parquet files into a temporary folder (2 GB for 10 million rows of 50 columns), and
-``results/distributed.json`` and ``results/distributed.md``.
+Measures the parts ``cluster`` (4 workers of 1 GB), ``process`` (one process), ``1 worker`` and
+``2 workers`` (without a limit of memory), each in a process of its own. Each part is written to
+``results/distributed.json`` when it ends; a part that is there is not measured again, unless
+``--again`` names it. The Parquet files (3 GB for 10 million rows of 50 columns) lie in a temporary
+folder, or in ``--folder``, where they stay. ``results/distributed.md`` has the table.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import multiprocessing
 import os
-import platform
 import re
 import tempfile
 import time
@@ -35,7 +38,6 @@ COLUMNS = [f"x{i}" for i in range(50)]
 K = 4
 ROWS_PER_FILE = 250_000
 MOST_ROWS_OF_ONE_PROCESS = 1_000_000
-ROWS_OF_THE_RATIO = 2_000_000
 TEST_ROWS = 200_000
 LIMIT = 10**9
 SETTINGS = {"dataframe.convert-string": False}
@@ -55,12 +57,15 @@ def rows(n: int, seed: int) -> pd.DataFrame:
 
 def write(folder: Path, n: int) -> list[str]:
     """Write files of rows, and a file of test rows, unless they are there."""
-    starts = range(0, n, ROWS_PER_FILE)
-    names = [str(folder / f"part-{i:04}.parquet") for i in range(len(starts))]
-    for i, (name, start) in enumerate(zip(names, starts, strict=True)):
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = range(-(-n // ROWS_PER_FILE))
+    names = [str(folder / f"part-{i:04}.parquet") for i in numbers]
+    sizes = [min(ROWS_PER_FILE, n - ROWS_PER_FILE * i) for i in numbers]
+    files = zip([*names, str(folder / "test.parquet")], [*sizes, TEST_ROWS], strict=True)
+    for i, (name, size) in enumerate(files, 1):
         if not Path(name).exists():
-            rows(min(ROWS_PER_FILE, n - start), i + 1).to_parquet(name, compression=None)
-    rows(TEST_ROWS, 0).to_parquet(folder / "test.parquet", compression=None)
+            rows(size, i % (len(names) + 1)).to_parquet(f"{name}.part", compression=None)
+            os.replace(f"{name}.part", name)
     return names
 
 
@@ -70,8 +75,8 @@ def peak_bytes() -> tuple[int, int]:
     return os.getpid(), 1024 * int(re.search(r"VmHWM:\s*(\d+)", status)[1])
 
 
-def fit(names: list[str], n_workers: int, limit: int | None, rounds: int, predict: bool) -> Any:
-    """Fit on workers of this machine; return seconds, peaks of memory and the local model."""
+def on_cluster(names: list[str], rounds: int, n_workers: int, limit: int | None) -> dict[str, Any]:
+    """Fit and predict on workers of this machine."""
     with (
         dask.config.set(SETTINGS),
         LocalCluster(
@@ -90,26 +95,24 @@ def fit(names: list[str], n_workers: int, limit: int | None, rounds: int, predic
         )
         begin = time.perf_counter()
         model.fit(frame[COLUMNS], frame["not_y"])
-        fitted = time.perf_counter() - begin
-        begin = time.perf_counter()
-        if predict:
-            (model.predict(frame[COLUMNS]) == 0).sum().compute()
+        fitted = time.perf_counter()
+        model.predict(frame[COLUMNS]).sum().compute()
+        predicted = time.perf_counter()
         ended = client.run(peak_bytes)
-        return {
-            "fit_seconds": fitted,
-            "predict_seconds": time.perf_counter() - begin,
-            "peak_bytes_per_worker": sorted(peak for _, peak in ended.values()),
-            "workers_lost": len(
-                {pid for pid, _ in started.values()} - {pid for pid, _ in ended.values()}
-            ),
-            "rounds": model.best_params_["n_estimators"],
-        }, model.to_local()
+    return {
+        "fit_seconds": fitted - begin,
+        "predict_seconds": predicted - fitted,
+        "peak_bytes_per_worker": sorted(peak for _, peak in ended.values()),
+        "workers_lost": len(dict(started.values()).keys() - dict(ended.values()).keys()),
+        "chosen_rounds": model.best_params_["n_estimators"],
+        "accuracy": accuracy(model.to_local(), names),
+    }
 
 
-def fit_in_one_process(names: list[str], rounds: int) -> Any:
+def in_one_process(names: list[str], rounds: int) -> dict[str, Any]:
     """Fit LightGBM to the rows that one process of the same memory holds."""
-    n_files = max(1, MOST_ROWS_OF_ONE_PROCESS // ROWS_PER_FILE)
-    frame = pd.concat([pd.read_parquet(name) for name in names[:n_files]])
+    few = names[: MOST_ROWS_OF_ONE_PROCESS // ROWS_PER_FILE]
+    frame = pd.concat([pd.read_parquet(name) for name in few])
     model = CPEBoostingClassifierCV(
         [0.1],
         range(5, rounds + 1, 5),
@@ -118,14 +121,29 @@ def fit_in_one_process(names: list[str], rounds: int) -> Any:
         random_state=0,
         n_jobs=1,
     )
-    model.fit(frame[COLUMNS].to_numpy(), frame["not_y"].to_numpy())
-    return len(frame), peak_bytes()[1], model
+    begin = time.perf_counter()
+    model.fit(frame[COLUMNS], frame["not_y"].to_numpy())
+    return {
+        "rows_of_the_process": len(frame),
+        "fit_seconds": time.perf_counter() - begin,
+        "peak_bytes": peak_bytes()[1],
+        "chosen_rounds": model.best_params_["n_estimators"],
+        "accuracy": accuracy(model, names),
+        "differences": differences(model, names),
+    }
+
+
+def accuracy(model: Any, names: list[str]) -> float:
+    """Return the accuracy on the test rows."""
+    test = pd.read_parquet(Path(names[0]).with_name("test.parquet"))
+    predicted = model.set_params(n_jobs=1).predict(test[COLUMNS])
+    return float((predicted == test["y"]).mean())
 
 
 def differences(model: Any, names: list[str]) -> dict[str, float]:
     """Return how far SCEL, URE and their errors over blocks are from the local functions."""
     frame = pd.concat([pd.read_parquet(name) for name in names[:2]])
-    X, y_comp = frame[COLUMNS].to_numpy(), frame["not_y"].to_numpy().astype(int)
+    X, y_comp = frame[COLUMNS], frame["not_y"].to_numpy().astype(int)
     q, predicted, T = model.predict_complementary_proba(X), model.predict(X), model.transition_
     blocks = [da.from_array(each, chunks=(17_321, *each.shape[1:])) for each in (y_comp, q)]
     pairs = [
@@ -152,62 +170,51 @@ def in_new_process(function: Callable[..., Any], *arguments: Any) -> Any:
         return process.submit(function, *arguments).result()
 
 
-def measure(folder: Path, n: int, rounds: int) -> dict[str, Any]:
-    """Return all figures."""
-    names = write(folder, n)
-    test = pd.read_parquet(folder / "test.parquet")
-    big, model = in_new_process(fit, names, 4, LIMIT, rounds, True)
-    n_local, peak, local = in_new_process(fit_in_one_process, names, rounds)
-    few = names[: max(1, ROWS_OF_THE_RATIO // ROWS_PER_FILE)]
-    one, two = (in_new_process(fit, few, k, None, rounds, False)[0] for k in (1, 2))
-    of_cluster = float((model.predict(test[COLUMNS]) == test["y"]).mean())
-    of_process = float((local.predict(test[COLUMNS].to_numpy()) == test["y"]).mean())
-    return {
-        "rows": n,
-        "columns": len(COLUMNS),
-        "classes": K,
-        "most_rounds": rounds,
-        "cores": os.cpu_count(),
-        "load_average_before": os.getloadavg()[2],
-        "python": platform.python_version(),
-        "four_workers_of_1_GB": big,
-        "accuracy": of_cluster,
-        "one_process": {"rows": n_local, "peak_bytes": peak, "accuracy": of_process},
-        "fit_seconds_on_1_worker": one["fit_seconds"],
-        "fit_seconds_on_2_workers": two["fit_seconds"],
-        "rows_of_the_ratio": min(n, ROWS_OF_THE_RATIO),
-        "ratio_of_2_workers": one["fit_seconds"] / two["fit_seconds"],
-        "differences": differences(local, names),
-    }
+PARTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "cluster": functools.partial(on_cluster, n_workers=4, limit=LIMIT),
+    "process": in_one_process,
+    "1 worker": functools.partial(on_cluster, n_workers=1, limit=None),
+    "2 workers": functools.partial(on_cluster, n_workers=2, limit=None),
+}
 
 
-def page(figures: dict[str, Any]) -> str:
-    """Return the figures as a table."""
-    big, local = figures["four_workers_of_1_GB"], figures["one_process"]
-    peak = max(big["peak_bytes_per_worker"]) / 1e6
-    gap = 100 * (figures["accuracy"] - local["accuracy"])
-    lines = [
-        "| what | goal | figure |",
-        "|---|---|---|",
-        f"| rows × columns in Parquet | 10 million × 50 | {figures['rows']:,} × "
-        f"{figures['columns']}, {figures['classes']} classes |",
-        f"| load average of the {figures['cores']} cores before | | "
-        f"{figures['load_average_before']:.1f} |",
-        f"| fit on 4 workers of 1 GB, {figures['most_rounds']} rounds at most | done | "
-        f"{big['fit_seconds']:.0f} s |",
-        f"| predict all rows there | done | {big['predict_seconds']:.0f} s |",
-        f"| workers lost | 0 | {big['workers_lost']} |",
-        f"| most memory of a worker | 1,000 MB | {peak:,.0f} MB |",
-        f"| accuracy on {TEST_ROWS:,} new rows | | {100 * figures['accuracy']:.2f}% |",
-        f"| LightGBM in one process on {local['rows']:,} rows | | {100 * local['accuracy']:.2f}% |",
-        f"| difference in points | at least -0.3 | {gap:+.2f} |",
-        f"| 2 workers against 1, {figures['rows_of_the_ratio']:,} rows | 1.6 times | "
-        f"{figures['ratio_of_2_workers']:.2f} times |",
-        f"| largest difference of SCEL, URE and their errors | 1e-12 | "
-        f"{max(figures['differences'].values()):.1e} |",
-        "",
-    ]
-    return "\n".join(lines)
+def page(known: dict[str, dict[str, Any]]) -> str:
+    """Return the figures as a table; parts that are not measured have no rows."""
+    lines = ["| what | goal | figure |", "|---|---|---|"]
+    if "cluster" in known:
+        big = known["cluster"]
+        lines += [
+            f"| rows × columns in Parquet | 10 million × 50 | {big['rows']:,} × {len(COLUMNS)}, "
+            f"{K} classes |",
+            f"| fit on 4 workers of 1 GB, {big['rounds']} rounds at most | done | "
+            f"{big['fit_seconds']:.0f} s |",
+            f"| predict all rows there | done | {big['predict_seconds']:.0f} s |",
+            f"| load average of the {os.cpu_count()} cores before | | {big['load_average']:.1f} |",
+            f"| workers lost | 0 | {big['workers_lost']} |",
+            f"| most memory of a worker | 1,000 MB | "
+            f"{max(big['peak_bytes_per_worker']) / 1e6:,.0f} MB |",
+            f"| accuracy on {TEST_ROWS:,} new rows | | {100 * big['accuracy']:.2f}% |",
+        ]
+    if "process" in known:
+        one = known["process"]
+        lines += [
+            f"| the same of LightGBM in one process on {one['rows_of_the_process']:,} rows | | "
+            f"{100 * one['accuracy']:.2f}% |",
+            f"| largest difference of SCEL, URE and their errors | 1e-12 | "
+            f"{max(one['differences'].values()):.1e} |",
+        ]
+    if "process" in known and "cluster" in known:
+        gap = 100 * (known["cluster"]["accuracy"] - known["process"]["accuracy"])
+        lines.append(f"| difference of the accuracies in points | at least -0.3 | {gap:+.2f} |")
+    if "1 worker" in known and "2 workers" in known:
+        both = [known[name] for name in ("1 worker", "2 workers")]
+        slow, fast = (part["fit_seconds"] + part["predict_seconds"] for part in both)
+        lines.append(
+            f"| fit and predict {both[0]['rows']:,} rows on 1 worker and on 2 | 1.6 times | "
+            f"{slow:.0f} s and {fast:.0f} s: {slow / fast:.2f} times (load average before "
+            f"{both[0]['load_average']:.1f} and {both[1]['load_average']:.1f}) |"
+        )
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
@@ -216,14 +223,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--output", type=Path, default=RESULTS / "distributed.json")
+    parser.add_argument("--part", choices=PARTS, nargs="*", default=list(PARTS))
+    parser.add_argument("--again", choices=PARTS, nargs="*", default=[])
     options = parser.parse_args()
+    known = json.loads(options.output.read_text()) if options.output.exists() else {}
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        figures = measure(folder, options.rows, options.rounds)
-    options.output.write_text(json.dumps(figures, indent=2) + "\n")
-    options.output.with_suffix(".md").write_text(page(figures))
-    print(page(figures))
+        for name in options.part:
+            if name in known and name not in options.again:
+                continue
+            names = write(options.folder or Path(temporary), options.rows)
+            facts = {"rows": options.rows, "rounds": options.rounds}
+            facts["load_average"] = os.getloadavg()[0]
+            known[name] = facts | in_new_process(PARTS[name], names, options.rounds)
+            options.output.write_text(json.dumps(known, indent=2) + "\n")
+            options.output.with_suffix(".md").write_text(page(known))
+    print(page(known))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_order.ReadingOrder",
     "abort_on_example_error": True,
     "image_srcset": ["2x"],
-    "reference_url": {"ybar": None},
+    "write_computation_times": False,
     "doc_module": ("ybar",),
     "download_all_examples": False,
     "show_signature": False,
@@ -99,11 +99,17 @@ def attribute_docs(module_name: str, name: str) -> list[str]:
     return []
 
 
+def undocumented_fields(value: Any) -> list[str]:
+    """Return the fields of a named tuple that have no docstring."""
+    documented = ModuleAnalyzer.for_module(value.__module__).find_attr_docs()
+    return [f for f in getattr(value, "_fields", ()) if (value.__name__, f) not in documented]
+
+
 def api_entry(module_name: str, name: str, value: Any) -> list[str]:
     """Return the directive that documents one public name."""
     if inspect.isclass(value):
         hidden = ["get_metadata_routing", *(f"set_{m}_request" for m in ("fit", "score"))]
-        hidden += ["set_partial_fit_request", *getattr(value, "_fields", ())]  # of a named tuple
+        hidden += ["set_partial_fit_request", *undocumented_fields(value)]
         directive = [f".. autoclass:: {module_name}.{name}", "   :members:"]
         directive += [f"   :exclude-members: {', '.join(hidden)}"]
         if hasattr(value, "fit"):
@@ -135,8 +141,15 @@ def point_to_source(_app: Any, page: Any) -> None:
                 break
 
 
+def keep_colon(_app: Any, what: str, *others: Any) -> None:
+    """Keep napoleon from taking the words before a colon for the type of an attribute."""
+    if what in ("attribute", "property"):
+        others[-1][:0] = ["..", ""]  # its docstring then begins with a comment
+
+
 def setup(app: Any) -> None:
-    """Let every entry of the reference link to its source."""
+    """Let every entry of the reference link to its source, and keep its text as it is."""
+    app.connect("autodoc-process-docstring", keep_colon, priority=400)  # napoleon has 500
     app.connect("doctree-read", point_to_source, priority=400)  # before viewcode, which has 500
     app.connect("viewcode-follow-imported", lambda _app, module_name, _attribute: module_name)
 
@@ -147,7 +160,7 @@ def api_page(title: str, module_name: str) -> str:
     objects = {name: getattr(module, name) for name in public_names(module)}
     documented = [name for name, value in objects.items() if callable(value)]
     full = [f".. automodule:: {module_name}", "", ".. autosummary::", ""]
-    full += [f"   {module_name}.{name}" for name in documented] + [""]
+    full += [f"   ~{module_name}.{name}" for name in documented] + [""]
     for name, value in objects.items():
         full += api_entry(module_name, name, value)
     return "\n".join([f"# {title}: `{module_name}`\n", "```{eval-rst}", *full, "```", ""])

@@ -46,5 +46,5 @@ bars = ["none", *map(str, list(matrices)[1:-1]), "true T"]
 right.bar(bars, accuracy.values(), color=["0.7", *["#0072B2"] * 4, "0.4"])
 for bar, value in zip(bars, accuracy.values(), strict=True):
     right.annotate(f"{value:.2f}", (bar, value), ha="center", va="bottom", fontsize=9)
-right.set(ylim=(0, 1), ylabel="accuracy", xlabel="true labels used to estimate T (none: uniform T)")
+right.set(ylim=(0, 1), ylabel="accuracy", xlabel="true labels (none: uniform T)")
 plt.show()

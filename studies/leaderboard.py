@@ -1,8 +1,8 @@
-"""Set ours beside the paper's best on its 18 columns, and say what each part of the recipe brings.
+"""Compare our recipe with the paper's best in its 18 columns, and measure each part of the recipe.
 
 Reads ``results/leaderboard/runs.csv`` (``ybar reproduce leaderboard``) and
-``results/paper/runs.csv`` (KNN); writes ``results/leaderboard.md``,
-``results/ablation.md``, ``results/noise.md`` and ``results/trees.md``.
+``results/paper/runs.csv`` (KNN); writes ``leaderboard.md``, ``ablation.md``, ``recipe_choices.md``,
+``noise.md`` and ``trees.md`` in ``results/``.
 
     python studies/leaderboard.py
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,11 +24,13 @@ from ybar.experiments.runs import data as run_data
 ROOT = Path(__file__).resolve().parent.parent / "results"
 COLUMNS = list(itertools.product(published.DATASETS, published.SETTINGS))
 TRIALS = 3
-# What the rows of the paper's tables that compare parts of a method are rows of.
+ACCURACY = "best-scel.accuracy_max"
+# What is in the rows of the paper's tables that compare parts of a method.
 OF = {"decoders": "CPE-F decoded by", "validation-cpe-t": "CPE-T by", "validation-fwd": "Fwd by"}
 
 Row = dict[str, str]
-Cell = tuple[float, int] | None
+Cell = tuple[float, ...] | None
+"""The value of each trial."""
 
 
 def rows(name: str) -> list[Row]:
@@ -35,34 +38,33 @@ def rows(name: str) -> list[Row]:
     file = ROOT / name / "runs.csv"
     if not file.exists():
         return []
-    asked = plan_file.read(name)
-    facts = {d: run_data.PUBLISHED[d.name] for part in asked.parts for d in part.datasets}
+    plan = plan_file.read(name)
+    facts = {d: run_data.PUBLISHED[d.name] for part in plan.parts for d in part.datasets}
     hashes = {
         each
-        for job in plan_jobs.jobs(asked, facts)
+        for job in plan_jobs.jobs(plan, facts)
         if job.trial < TRIALS
         for each in plan_jobs.hashes(job)
     }
     with file.open(newline="") as opened:
-        found = csv.DictReader(opened)
-        return [row for row in found if not row["cause"] and row["hash"] in hashes]
+        recorded = csv.DictReader(opened)
+        return [row for row in recorded if not row["cause"] and row["hash"] in hashes]
 
 
-def best_published(dataset: str, setting: str) -> tuple[float, str]:
-    """Return the paper's best accuracy of any method and base in a column, and whose it is."""
-    found = [
-        (accuracy, table not in OF, f"{OF.get(table, '')} {row}, {base}".strip())
-        for (table, base, row, *column), (accuracy, _) in published.accuracies().items()
+def best_published(dataset: str, setting: str) -> tuple[float, float, str]:
+    """Return the paper's best accuracy in a column, its standard deviation, and the method."""
+    in_column = [
+        (accuracy, table not in OF, std, f"{OF.get(table, '')} {row}, {base}".strip())
+        for (table, base, row, *column), (accuracy, std) in published.accuracies().items()
         if column == [dataset, setting]
     ]
-    accuracy, _, whose = max(found)
-    return accuracy, whose
+    accuracy, _, std, method = max(in_column)
+    return accuracy, std, method
 
 
-def cell(runs: Iterable[Row], figure: str) -> Cell:
-    """Return the mean of a figure over trials and how many there are."""
-    values = [float(row[figure]) for row in runs if row[figure]]
-    return (statistics.fmean(values), len(values)) if values else None
+def cell(runs: Iterable[Row], score: str) -> Cell:
+    """Return a score of each trial, None without trials."""
+    return tuple(float(row[score]) for row in runs if row[score]) or None
 
 
 def of(runs: list[Row], base: str, method: str, dataset: str, setting: str) -> list[Row]:
@@ -71,25 +73,28 @@ def of(runs: list[Row], base: str, method: str, dataset: str, setting: str) -> l
     return [row for row in runs if all(row[k] == v for k, v in wanted.items())]
 
 
-def shown(value: Cell, best: float | None = None) -> str:
-    if value is None:
+def shown(values: Cell, best: float = math.inf) -> str:
+    """Return the mean ± standard deviation over trials, in bold if the mean is above the best."""
+    if values is None:
         return "–"
-    mean, n = value
-    text = f"{mean:.1f}" if n == TRIALS else f"{mean:.1f} ({n} of {TRIALS})"
-    return f"**{text}**" if best is not None and mean > best else text
+    mean = statistics.fmean(values)
+    text = f"{mean:.1f}"
+    if len(values) > 1:
+        text += f" ± {statistics.stdev(values):.1f}"
+    if len(values) < TRIALS:
+        text += f" ({len(values)} of {TRIALS})"
+    return f"**{text}**" if mean > best else text
 
 
 def board(ours: list[Row], papers: list[Row]) -> str:
     """Return the leaderboard as Markdown."""
     rivals: dict[str, Callable[[str, str], Cell]] = {
-        "same network": lambda d, s: cell(
-            of(ours, "ours", "cpe-n", d, s), "best-scel.accuracy_max"
-        ),
+        "same network": lambda d, s: cell(of(ours, "ours", "cpe-n", d, s), ACCURACY),
         "KNN": lambda d, s: cell(of(papers, "knn", "cpe", d, s), "last.accuracy_likelihood"),
         "boosting": lambda d, s: cell(
             of(ours, "boosting", "cpe", d, s), "last.accuracy_likelihood"
         ),
-        "small CNN": lambda d, s: cell(of(ours, "cnn", "cpe-n", d, s), "best-scel.accuracy_max"),
+        "small CNN": lambda d, s: cell(of(ours, "cnn", "cpe-n", d, s), ACCURACY),
     }
     lines = [
         f"| data | labels | the paper's best | {' | '.join(rivals)} | same network, true labels |",
@@ -97,14 +102,15 @@ def board(ours: list[Row], papers: list[Row]) -> str:
     ]
     gains: dict[str, list[float]] = {name: [] for name in rivals}
     for dataset, setting in COLUMNS:
-        best, whose = best_published(dataset, setting)
+        best, std, method = best_published(dataset, setting)
         cells = {name: rival(dataset, setting) for name, rival in rivals.items()}
-        for name, found in cells.items():
-            if found is not None:
-                gains[name].append(found[0] - best)
-        ceiling = cell(of(ours, "ceiling", "cpe-f", dataset, "uniform"), "best-scel.accuracy_max")
-        figures = " | ".join(shown(found, best) for found in cells.values())
-        lines.append(f"| {dataset} | {setting} | {best} ({whose}) | {figures} | {shown(ceiling)} |")
+        for name, values in cells.items():
+            if values is not None:
+                gains[name].append(statistics.fmean(values) - best)
+        ceiling = cell(of(ours, "ceiling", "cpe-f", dataset, "uniform"), ACCURACY)
+        entries = " | ".join(shown(values, best) for values in cells.values())
+        paper = f"{best} ± {std} ({method})"
+        lines.append(f"| {dataset} | {setting} | {paper} | {entries} | {shown(ceiling)} |")
     lines += [
         "",
         "| | columns run | ahead of the paper | mean gain | smallest gain |",
@@ -122,12 +128,11 @@ def board(ours: list[Row], papers: list[Row]) -> str:
 
 def ablation(ours: list[Row]) -> str:
     """Return what is lost without each part of the recipe, in points, as Markdown."""
-    best, last = "best-scel.accuracy_max", "last.accuracy_max"
     without = {
-        "dropout": ("without dropout", "cpe-n", best),
-        "averaging": ("without averaging", "cpe-n", best),
-        "best epoch": ("ours", "cpe-n", last),
-        "noise layer": ("without noise layer", "cpe-f", best),
+        "dropout": ("without dropout", "cpe-n", ACCURACY),
+        "averaging": ("without averaging", "cpe-n", ACCURACY),
+        "best epoch": ("ours", "cpe-n", "last.accuracy_max"),
+        "noise layer": ("without noise layer", "cpe-f", ACCURACY),
         "argmax p (L1 instead)": ("ours", "cpe-n", "best-scel.accuracy_l1"),
     }
     lines = [
@@ -137,24 +142,62 @@ def ablation(ours: list[Row]) -> str:
     for dataset, setting in COLUMNS:
         whole = {row["trial"]: row for row in of(ours, "ours", "cpe-n", dataset, setting)}
         parts = [
-            {row["trial"]: float(row[figure]) for row in of(ours, base, method, dataset, setting)}
-            for base, method, figure in without.values()
+            {row["trial"]: float(row[score]) for row in of(ours, base, method, dataset, setting)}
+            for base, method, score in without.values()
         ]
         trials = whole.keys() & set.intersection(*map(set, parts))  # the same in every cell
         if trials:
-            figure_of_all = shown(cell([whole[trial] for trial in trials], best))
+            of_whole = shown(cell([whole[trial] for trial in trials], ACCURACY))
             gaps = (
-                statistics.fmean(part[trial] - float(whole[trial][best]) for trial in trials)
+                statistics.fmean(part[trial] - float(whole[trial][ACCURACY]) for trial in trials)
                 for part in parts
             )
-            found = " | ".join(f"{gap:+.1f}" for gap in gaps)
-            lines.append(f"| {dataset} | {setting} | {figure_of_all} | {found} |")
+            changes = " | ".join(f"{gap:+.1f}" for gap in gaps)
+            lines.append(f"| {dataset} | {setting} | {of_whole} | {changes} |")
     return "\n".join(lines if len(lines) > 2 else ["*Not run yet.*"]) + "\n"
+
+
+def recipe_choices(ours: list[Row]) -> str:
+    """Return how well SCEL decides, column by column, whether a part of the recipe is kept.
+
+    Runs of the first trial with and without the part are compared, as Markdown.
+    """
+    lines = [
+        "| part | columns | SCEL keeps the part | SCEL chooses the more accurate run "
+        "| mean gain over the whole recipe | smallest | largest |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    without = {
+        "dropout": ("without dropout", "cpe-n"),
+        "averaging": ("without averaging", "cpe-n"),
+        "noise layer": ("without noise layer", "cpe-f"),
+    }
+    for part, (base, method) in without.items():
+        kept, right, gains = [], [], []
+        for column in COLUMNS:
+            pair = [
+                (float(row["best-scel.scel"]), float(row[ACCURACY]))
+                for rows_of in (of(ours, "ours", "cpe-n", *column), of(ours, base, method, *column))
+                for row in rows_of
+                if row["trial"] == "0"
+            ]
+            if len(pair) == 2:
+                (_, whole), _ = pair
+                chosen = min(pair)
+                kept.append(chosen == pair[0])
+                right.append(chosen[1] == max(accuracy for _, accuracy in pair))
+                gains.append(chosen[1] - whole)
+        if gains:
+            mean, least, most = statistics.fmean(gains), min(gains), max(gains)
+            lines.append(
+                f"| {part} | {len(gains)} | {sum(kept)} | {sum(right)} "
+                f"| {mean:+.1f} | {least:+.1f} | {most:+.1f} |"
+            )
+    return "\n".join(lines) + "\n"
 
 
 def noise(ours: list[Row]) -> str:
     """Compare learning the noise level with a T that includes the noise, as Markdown."""
-    best = "best-scel.accuracy_max"
     lines = [
         "| data | labels | cpe-f, T without noise | cpe-n | cpe-f, noisy T | difference |",
         "|---|---|---|---|---|---|",
@@ -168,11 +211,13 @@ def noise(ours: list[Row]) -> str:
             aware = {row["trial"]: row for row in unaware}
         both = aware.keys() & learned.keys()
         if both:
-            gaps = [float(learned[trial][best]) - float(aware[trial][best]) for trial in both]
-            cells = (cell(runs, best) for runs in (unaware, learned.values(), aware.values()))
-            figures = " | ".join(map(shown, cells))
+            gaps = [
+                float(learned[trial][ACCURACY]) - float(aware[trial][ACCURACY]) for trial in both
+            ]
+            cells = (cell(runs, ACCURACY) for runs in (unaware, learned.values(), aware.values()))
+            entries = " | ".join(map(shown, cells))
             gap = statistics.fmean(gaps)
-            lines.append(f"| {dataset} | {setting} | {figures} | {gap:+.1f} |")
+            lines.append(f"| {dataset} | {setting} | {entries} | {gap:+.1f} |")
             level = setting.removeprefix("noise-") if setting.startswith("noise") else "0"
             by_level.setdefault(level, []).append(gap)
     if not by_level:
@@ -192,13 +237,13 @@ def trees(ours: list[Row], papers: list[Row]) -> str:
     ]
     gains = []
     for dataset, setting in COLUMNS:
-        paper, _ = published.accuracies()["traditional", "gbdt", "CPE-GBDT", dataset, setting]
+        paper, std = published.accuracies()["traditional", "gbdt", "CPE-GBDT", dataset, setting]
         learn_q = cell(of(papers, "gbdt", "cpe", dataset, setting), "last.accuracy_l1")
         learn_p = cell(of(ours, "boosting", "cpe", dataset, setting), "last.accuracy_l1")
         if learn_p is not None:
-            gains.append(learn_p[0] - paper)
+            gains.append(statistics.fmean(learn_p) - paper)
             cells = f"{shown(learn_q)} | {shown(learn_p, paper)} | {gains[-1]:+.1f}"
-            lines.append(f"| {dataset} | {setting} | {paper} | {cells} |")
+            lines.append(f"| {dataset} | {setting} | {paper} ± {std} | {cells} |")
     if gains:
         lines.append(f"| all | {len(gains)} columns | | | | {statistics.fmean(gains):+.1f} |")
     return "\n".join(lines) + "\n"
@@ -208,5 +253,6 @@ if __name__ == "__main__":
     ours = rows("leaderboard")
     (ROOT / "leaderboard.md").write_text(board(ours, rows("paper")))
     (ROOT / "ablation.md").write_text(ablation(ours))
+    (ROOT / "recipe_choices.md").write_text(recipe_choices(ours))
     (ROOT / "noise.md").write_text(noise(ours))
     (ROOT / "trees.md").write_text(trees(ours, rows("paper")))

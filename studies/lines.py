@@ -1,4 +1,4 @@
-"""A CSV of results that grows by a line as each piece of work ends."""
+"""A CSV of results, to which each piece of work adds a line as it ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def read(file: Path) -> list[dict[str, str]]:
-    """Return what is in the file, nothing where there is none."""
+    """Return the lines of the file, none if it does not exist."""
     if not file.exists():
         return []
     with file.open(newline="") as opened:
@@ -16,7 +16,7 @@ def read(file: Path) -> list[dict[str, str]]:
 
 
 def add(file: Path, line: dict[str, Any]) -> None:
-    """Add a line, and before the first one the names."""
+    """Add a line to the file; a new file starts with the names of the columns."""
     new = not file.exists()
     with file.open("a", newline="") as opened:
         writer = csv.DictWriter(opened, list(line))

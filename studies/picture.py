@@ -1,4 +1,4 @@
-"""Draw the picture of README: digits with what they are not, and what a network makes of others.
+"""Draw the picture of README: digits with complementary labels, and predictions for other digits.
 
 python studies/picture.py
 """

@@ -190,12 +190,17 @@ class Recorded(NamedTuple):
         return next(part for part in self.plan.parts if part.base.name == base)
 
     def accuracies(
-        self, base: str, method: plan.Method, dataset: plan.Dataset, setting: plan.Setting
+        self,
+        base: str,
+        method: plan.Method,
+        dataset: plan.Dataset,
+        setting: plan.Setting,
+        rule: choose.Rule | None = None,
     ) -> dict[int, float]:
         """Return the accuracy of the chosen run of each complete trial."""
-        part, rule = self.part(base), choose.Rule()
+        part = self.part(base)
         trials = {
-            trial: self.runs.choose(part, method, dataset, setting, trial, rule)
+            trial: self.runs.choose(part, method, dataset, setting, trial, rule or choose.Rule())
             for trial in range(part.trials)
         }
         return {trial: chosen.accuracy for trial, chosen in trials.items() if chosen}

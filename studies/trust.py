@@ -46,19 +46,19 @@ def measured(number: int, dataset: str, setting: str) -> dict[str, Any]:
         accuracy = 100 * float(np.mean(clf.predict(data.X_test) == data.y_test))
         return accuracy, float(clf.history_["scel"][clf.best_epoch_ - 1])
 
-    found = {"given": fitted(trial.T)}
+    results = {"given": fitted(trial.T)}  # T unchanged
     for trust in TRUSTS:
-        found[str(trust)] = fitted(trial.T, method="cpe-t", transition_trust=trust)
-    told, _ = found["given"]
+        results[str(trust)] = fitted(trial.T, method="cpe-t", transition_trust=trust)
+    of_true_T, _ = results["given"]
     if how.noise:
-        told, _ = fitted(transition.with_uniform_noise(trial.T, how.noise))
+        of_true_T, _ = fitted(transition.with_uniform_noise(trial.T, how.noise))
     return {
         "trial": number,
         "dataset": dataset,
         "setting": setting,
-        **{f"accuracy {name}": accuracy for name, (accuracy, _) in found.items()},
-        **{f"scel {name}": scel for name, (_, scel) in found.items()},
-        "true T": told,
+        **{f"accuracy {name}": accuracy for name, (accuracy, _) in results.items()},
+        **{f"scel {name}": scel for name, (_, scel) in results.items()},
+        "true T": of_true_T,
     }
 
 
@@ -69,7 +69,7 @@ def chosen(row: dict[str, str]) -> str:
 
 def table(rows: list[dict[str, str]]) -> str:
     """Return the accuracies as Markdown."""
-    found = [
+    table_lines = [
         "| data | labels | trial | `cpe-f`, T unchanged "
         f"| {' | '.join(f'trust {t:,}' for t in TRUSTS)} | chosen by SCEL | `cpe-f`, true T |",
         f"|---|---|---|---|{'---|' * len(TRUSTS)}---|---|",
@@ -77,13 +77,13 @@ def table(rows: list[dict[str, str]]) -> str:
     for row in sorted(rows, key=lambda row: (row["dataset"], row["setting"], row["trial"])):
         choice = chosen(row)
         names = ["given", *map(str, TRUSTS), choice]
-        figures = " | ".join(f"{float(row[f'accuracy {name}']):.1f}" for name in names)
+        cells = " | ".join(f"{float(row[f'accuracy {name}']):.1f}" for name in names)
         shown = "T unchanged" if choice == "given" else f"{int(choice):,}"
-        found.append(
+        table_lines.append(
             f"| {row['dataset']} | {row['setting']} | {row['trial']} "
-            f"| {figures} ({shown}) | {float(row['true T']):.1f} |"
+            f"| {cells} ({shown}) | {float(row['true T']):.1f} |"
         )
-    return "\n".join(found) + "\n"
+    return "\n".join(table_lines) + "\n"
 
 
 if __name__ == "__main__":
@@ -92,7 +92,7 @@ if __name__ == "__main__":
     for column in COLUMNS:
         if column in done:
             continue
-        found = measured(*column)
-        console.print(found)
-        lines.add(FILE, found)
+        line = measured(*column)
+        console.print(line)
+        lines.add(FILE, line)
         (RESULTS / "trust.md").write_text(table(lines.read(FILE)))

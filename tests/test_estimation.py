@@ -223,7 +223,7 @@ BAD = [
     (lambda: from_q(np.zeros((0, 3))), "q", "3", "0"),
     (lambda: from_q(Q[:2]), "q", "3", "2", "transition.estimate"),
     (lambda: from_q(Q - 0.5), "q", "-0.5"),
-    (lambda: from_q(2 * Q), "q", "2"),
+    (lambda: from_q(2.5 * Q), "q", "2.5"),
     (lambda: from_q(np.full((9, 3), np.nan)), "q", "NaN"),
     (lambda: from_q(np.full((50, 3), 1 / 3)), "q", "rank 3", "rank 1", "transition.estimate"),
     (lambda: from_q(np.tile(np.eye(3)[[0, 1]], (20, 1))), "q", "rank 3", "rank 2"),

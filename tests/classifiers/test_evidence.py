@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from bad_input import assert_one_clear_line
 from evidence_helpers import mixed, net
 from ybar import (
     CPEClassifier,
@@ -43,32 +44,32 @@ def test_evidence_of_labels_alone_is_those_labels_to_the_bit(digits):
 def test_what_cannot_be_learned_from_is_said(digits):
     X, T = digits.X_train[:300], transition.strong(10, random_state=1)
     evidence = mixed(digits, T, 100, 0)[:300]
+    nothing = Evidence.nothing(300, classes=10)
+    half = Evidence.concatenate([evidence[:150], nothing[:150]])
+    fitted = net(max_epochs=1).fit(X, evidence)
     both = {1: T, 2: transition.uniform(10)}
     per_annotator = Evidence.complementary([0] * 300, both, annotator=[1, 2] * 150)
+    letters = list("abcdefghij")
     cases = [
-        (CPEClassifier(), evidence, "one T and nothing else for CPEClassifier"),
-        (CPEKNeighborsClassifierCV(), evidence, "nothing else for CPEKNeighborsClassifierCV"),
-        (net(method="scl-nl"), evidence, "method must be 'cpe-f'"),
-        (net(method="cpe-n"), per_annotator, "learn it; got evidence without any"),
-        (net(criterion="ure"), evidence, "criterion must be 'scel'"),
-        (net(classes=list("abcdefghij")), evidence, "classes must be those of the evidence"),
-        (net(transition=transition.uniform(10)), evidence, "transition must be the T of"),
-        (net(), Evidence.nothing(300, classes=10), "evidence of nothing"),
-        (net(), evidence[:10], "same number of rows"),
-        (net(transition="weak"), evidence, "transition must be"),
+        (lambda: CPEClassifier().fit(X, evidence), "y", "CPEClassifier", "evidence"),
+        (lambda: CPEKNeighborsClassifierCV().fit(X, evidence), "y", "evidence"),
+        (lambda: net(method="scl-nl").fit(X, evidence), "method", "evidence"),
+        (lambda: net(method="cpe-n").fit(X, per_annotator), "y", "several T"),
+        (lambda: net(criterion="ure").fit(X, evidence), "criterion", "'ure'"),
+        (lambda: net(classes=letters).fit(X, evidence), "classes", str(letters)),
+        (lambda: net(transition=both[2]).fit(X, evidence), "transition", "another one"),
+        (lambda: net().fit(X, nothing), "y", "evidence of nothing"),
+        (lambda: net().fit(X, evidence[:10]), "y", "300", "10"),
+        (lambda: net(transition="weak").fit(X, evidence), "transition", "'weak'"),
+        (lambda: net().fit(X, half, sample_weight=~half.informative), "sample_weight", "0"),
+        (lambda: metrics.ure_scorer(fitted, X, evidence), "y_comp", "URE", "evidence"),
+        (
+            lambda: metrics.compare_error_rates(evidence, [0] * 300, [1] * 300, T),
+            "y_comp",
+            "URE",
+            "evidence",
+        ),
+        (lambda: fitted.score(X, Evidence.nothing(300, classes=3)), "y", "[0, 1, 2]"),
     ]
-    for clf, y, message in cases:
-        with pytest.raises(ValueError, match=message):
-            clf.fit(X, y)
-    half = Evidence.concatenate([evidence[:150], Evidence.nothing(150, classes=10)])
-    with pytest.raises(ValueError, match="zero for every row that has a label"):
-        net().fit(X, half, sample_weight=~half.informative)
-    fitted = net(max_epochs=1).fit(X, evidence)
-    for judge in (
-        lambda: metrics.ure_scorer(fitted, X, evidence),
-        lambda: metrics.compare_error_rates(evidence, [0] * 300, [1] * 300, T),
-    ):
-        with pytest.raises(ValueError, match="one T and nothing else for URE"):
-            judge()
-    with pytest.raises(ValueError, match="classes of the classifier"):
-        fitted.score(X, Evidence.nothing(300, classes=3))
+    for call, *shows in cases:
+        assert_one_clear_line(call, ValueError, *shows)

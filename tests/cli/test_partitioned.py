@@ -50,6 +50,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     for i in range(4):
         write(folder, f"part-{i}.parquet", i, unlabelled=i == 2)
+    pd.read_parquet(folder / "part-0.parquet")[:0].to_parquet(folder / "part-4.parquet")
     return folder
 
 
@@ -63,7 +64,7 @@ def model(files, scheduler):
 
 def test_the_model_is_an_ordinary_file(files, model):
     path, known = model
-    assert (known["rows"], known["partitions"], known["labels"]) == (4 * N, 4, 3 * N)
+    assert (known["rows"], known["partitions"], known["labels"]) == (4 * N, 5, 3 * N)
     assert known["expected_accuracy"] > 0.9
     done = run("evaluate", path, files / "part-0.parquet", "--true", "label", "--json")
     assert json.loads(done.stdout)["accuracy"] > 0.95
@@ -93,10 +94,12 @@ def test_each_file_is_predicted_once(files, model, tmp_path, scheduler):
     options = ["-o", out, "--keep", "label"]
     assert run("predict", path, f"{files}/*.parquet", *options).exit_code == 0
     before = {name: (out / name).stat().st_mtime_ns for name in os.listdir(out)}
-    assert {f"part-{i}.parquet" for i in range(4)} <= before.keys()
+    assert {f"part-{i}.parquet" for i in range(5)} <= before.keys()
     for i in range(4):
         table = pd.read_parquet(out / f"part-{i}.parquet")
         assert (table["predicted"] == table["label"]).mean() > 0.95
+    none = pd.read_parquet(out / "part-4.parquet")
+    assert (len(none), list(none.columns)) == (0, ["label", "predicted"])
     (out / "part-1.parquet").unlink()
     assert run("predict", path, f"{files}/*.parquet", *options, "--dask", scheduler).exit_code == 0
     after = {name: (out / name).stat().st_mtime_ns for name in os.listdir(out)}

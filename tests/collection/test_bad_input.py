@@ -57,6 +57,7 @@ CASES = {
         {"largest_subset": 3, "designs": {"mine": "uniform"}},
         "largest_subset",
         "designs",
+        "3",
     ),
     "seed": ({"random_state": "zero"}, "random_state", "'zero'"),
 }

@@ -88,6 +88,12 @@ CASES = {
     "fraction": (X, Y_LAZY, {"validation_fraction": 2}, ["validation_fraction", "2"]),
     "rates": (X, Y_LAZY, {"learning_rates": [-1.0]}, ["learning_rates", "-1.0"]),
     "parameters": (X, Y_LAZY, {"lightgbm_params": {"linear_tree": True}}, ["linear_tree"]),
+    "bins": (
+        X,
+        Y_LAZY,
+        {"lightgbm_params": {"max_bin": 63}},
+        ["lightgbm_params", "'max_bin'", "63"],
+    ),
     "other parameters": (X, Y_LAZY, {"lightgbm_params": {"num_leavs": 3}}, ["num_leaves"]),
 }
 
@@ -115,7 +121,7 @@ def test_without_a_client_the_line_says_how_to_start_one():
 
 
 def test_without_workers_the_line_names_the_cluster(monkeypatch):
-    monkeypatch.setattr(workers, "_SECONDS_TO_COME_BACK", 0.1)
+    monkeypatch.setattr(workers, "_SECONDS_TO_START", 0.1)
     with Client(processes=False, n_workers=0, dashboard_address=":0") as empty:
         with pytest.raises(FailureError, match="no workers") as caught:
             DaskCPEBoostingClassifierCV().fit(X, Y_LAZY)

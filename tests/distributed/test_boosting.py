@@ -54,7 +54,8 @@ def test_predictions_by_block_are_those_of_the_local_model(client, method):
         result = getattr(model, name)(lazy)
         assert dask.is_dask_collection(result)
         assert result.shape == getattr(local, name)(X).shape
-        np.testing.assert_array_equal(result.compute(), getattr(local, name)(X))
+        # Sums of matrix products depend on the number of rows, in the last bit.
+        np.testing.assert_allclose(result.compute(), getattr(local, name)(X), rtol=1e-14, atol=0)
     assert model.score(lazy, blocks(y_comp, [700, 500])) == pytest.approx(
         local.score(X, y_comp), rel=1e-12
     )

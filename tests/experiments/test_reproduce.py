@@ -75,13 +75,12 @@ def test_the_order_of_a_matrix_without_names_is_reported(folder, ran_here):
     names = [str(i) for i in range(10)]
     np.savetxt(folder / "unnamed.csv", T, delimiter=",")
     (folder / "named.csv").write_text(reading.as_csv(T, names))
-    matrix = '\n[[setting]]\nname = "own"\ntransition = "{}.csv"\n'
-    plan = PLAN.replace('"noise-0.2"', '"own"')
-    for name in ("unnamed", "named"):
-        (folder / f"{name}.toml").write_text(plan + matrix.format(name))
-        code, _, err = ran_here("reproduce", f"{name}.toml", "--dry-run", cwd=folder)
+    plan = PLAN.replace('"noise-0.2"', '"own"') + '\n[[setting]]\nname = "own"\n'
+    for matrix in ("unnamed.csv", "named.csv", "clcifar10"):
+        (folder / "own.toml").write_text(f'{plan}transition = "{matrix}"\n')
+        code, _, err = ran_here("reproduce", "own.toml", "--dry-run", cwd=folder)
         assert code == 0, err
-        assert ("'own'" in err and ", ".join(names) in err) == (name == "unnamed")
+        assert ("'own'" in err and ", ".join(names) in err) == (matrix == "unnamed.csv")
 
 
 def test_dry_run_downloads_nothing(folder, monkeypatch):

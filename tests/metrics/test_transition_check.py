@@ -131,17 +131,59 @@ def test_predicted_classes_is_a_likelihood_ratio_test_against_mixtures_of_rows()
     T = transition.strong(4, 0)
     y_comp, y_pred = rng.integers(4, size=300), rng.integers(3, size=300)  # no row is predicted 3
     test = metrics.check_transition(y_comp, T, y_pred=y_pred).tests[-1]
-    ratio = 0.0
+    ratio = freedom = 0.0
     for group in range(3):
         share = np.bincount(y_comp[y_pred == group], minlength=4) / (y_pred == group).sum()
-        mixture = decode.class_probabilities([share], T)[0] @ T
+        (p,) = decode.class_probabilities([share], T)
+        mixture = p @ T
+        freedom += (p < 1e-6).sum()
         ratio += (
             2
             * (y_pred == group).sum()
             * sum(s * np.log(s / m) for s, m in zip(share, mixture, strict=True) if s > 0)
         )
     assert test.name == "predicted classes"
-    assert test.p_value == pytest.approx(stats.chi2.sf(ratio, 3 * 3))
+    assert 0 < freedom < 3 * 3
+    assert test.p_value == pytest.approx(stats.chi2.sf(ratio, freedom), rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("rows_per_class", [8, 100])
+def test_right_predictions_refute_a_correct_T_as_often_as_the_p_value_says(rows_per_class):
+    rng = np.random.default_rng(3)
+    T = transition.with_uniform_noise(transition.strong(4, 0), 0.3)
+    y = np.repeat(np.arange(4), rows_per_class)
+    p_values = np.array(
+        [
+            metrics.check_transition(labels.draw(y, T, rng), T, y_pred=y).tests[-1].p_value
+            for _ in range(400)
+        ]
+    )
+    refuted = np.mean(p_values < 0.05)
+    assert refuted <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
+    assert refuted > (0.02 if rows_per_class == 100 else -1)  # few rows: no more often is enough
+
+
+@pytest.mark.parametrize("n_rows", [1000, 4000])
+def test_right_predictions_of_many_classes_refute_no_correct_T(n_rows):
+    """Each predicted class has each label about once or twice, for which χ² is too small."""
+    T = transition.uniform(50)
+    for seed in range(5):
+        y = np.random.default_rng(seed).integers(50, size=n_rows)
+        y_comp = labels.draw(y, T, random_state=seed)
+        assert metrics.check_transition(y_comp, T, y_pred=y).tests[-1].p_value > 0.01
+
+
+def test_a_weak_T_refutes_a_uniform_one_with_a_thousand_predictions():
+    rng = np.random.default_rng(0)
+    y = rng.integers(6, size=1000)
+    y_pred = np.where(rng.random(1000) < 0.9, y, rng.integers(6, size=1000))
+    refuted = [
+        metrics.check_transition(
+            labels.draw(y, transition.weak(6, seed), rng), transition.uniform(6), y_pred=y_pred
+        ).refuted
+        for seed in range(40)
+    ]
+    assert np.mean(refuted) > 0.85
 
 
 @pytest.mark.parametrize("form", ["one", "weighted", "several"])

@@ -256,28 +256,41 @@ def test_numbers_that_32_bits_cannot_hold_are_refused(tmp_path):
 
 def test_a_file_that_is_no_parquet_is_named(folder):
     (folder / "bad.parquet").write_bytes(b"PAR1 but no more")
-    assert_one_clear_line(lambda: datasets.stream(folder), ValueError, "bad.parquet")
+    assert_one_clear_line(lambda: datasets.stream(folder), ValueError, "bad.parquet", "footer")
     (folder / "bad.parquet").unlink()
     pd.DataFrame({"x": [1.0][:0]}).to_parquet(folder / "bad.parquet")
-    assert_one_clear_line(lambda: datasets.stream(folder / "bad.parquet"), ValueError, "source")
+    assert_one_clear_line(
+        lambda: datasets.stream(folder / "bad.parquet"), ValueError, "source", "bad.parquet"
+    )
 
 
 BAD_CALLS = [
     (lambda s: net().fit(s, "label"), ValueError, "y", "'label'"),
     (lambda s: net().fit(s, [1, 2, 3]), ValueError, "X", "y", "3"),
     (lambda s: net().fit(s, np.tile(np.arange(10) < 2, (1347, 1))), ValueError, "y", "several"),
-    (lambda s: net().fit(s, "not_label", np.ones(1347)), ValueError, "sample_weight"),
-    (lambda s: net().fit(s, None), ValueError, "y"),
+    (lambda s: net().fit(s, "not_label", [1.0] * 1347), ValueError, "sample_weight", "1.0"),
+    (lambda s: net().fit(s, None), ValueError, "y", "None"),
     (lambda s: net().fit(s, np.arange(1347) % 3), ValueError, "X", "not_label"),
     (lambda s: net(classes=["a", "b"]).fit(s, "not_label"), ValueError, "'a'", "class"),
     (lambda s: net(decoder="best").fit(s, "not_label"), ValueError, "decoder", "'best'"),
-    (lambda s: net(validation_fraction=0.0).fit(s, "not_label"), ValueError, "validation_fraction"),
-    (lambda s: net(validation_fraction=1.5).fit(s, "not_label"), ValueError, "1.5"),
+    (
+        lambda s: net(validation_fraction=0.0).fit(s, "not_label"),
+        ValueError,
+        "validation_fraction",
+        "0",
+    ),
+    (
+        lambda s: net(validation_fraction=1.5).fit(s, "not_label"),
+        ValueError,
+        "validation_fraction",
+        "1.5",
+    ),
     (lambda s: net().partial_fit(s, "not_label", NAMES), TypeError, "X", "stream"),
     (lambda s: net().fit(np.eye(4), [0, 1, 2, 3]).predict(s), ValueError, "X", "not_label"),
     (
         lambda s: net().fit(pd.DataFrame({"a": [1.0, 2, 3]}), [0, 1, 2]).predict(s),
         ValueError,
+        "X",
         "'a'",
     ),
 ]

@@ -104,7 +104,7 @@ CLAIMS = {
             r"bits (?:a|per) label +([\d.]+) +([\d.]+)",
             lambda uniform, cycle: cycle > 1.3 * uniform,
         ),
-        Claim(r"ccuracy 0.75 .*?([\d.]+),\d+ labels", lambda thousands: thousands < 2),
+        Claim(r"Accuracy 0\.75 needs at most (\d+) labels", lambda needed: needed < 900),
     ],
     "how_many_labels": [
         Claim(

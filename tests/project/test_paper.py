@@ -84,6 +84,7 @@ def test_the_committed_leaderboard_is_that_of_the_committed_runs(leaderboard):
     for name, text in {
         "leaderboard": leaderboard.board(ours, papers),
         "ablation": leaderboard.ablation(ours),
+        "recipe_choices": leaderboard.recipe_choices(ours),
         "noise": leaderboard.noise(ours),
         "trees": leaderboard.trees(ours, papers),
     }.items():

@@ -53,15 +53,17 @@ def test_every_snippet_of_the_readme_and_the_docs_runs_as_printed(page, tmp_path
     assert done.returncode == 0, done.stderr
 
 
-def test_the_first_snippet_has_at_most_ten_lines_and_learns():
+def test_the_first_snippet_has_at_most_ten_lines():
     first = SNIPPETS["README.md"][0]
     assert len([line for line in first.splitlines() if line]) <= 10
-    done = subprocess.run([sys.executable, "-c", first], capture_output=True, text=True)
-    accuracy, scel = map(
-        float, re.search(r"accuracy ([\d.]+), SCEL ([\d.]+)", done.stdout).groups()
-    )
-    assert accuracy > 0.85
-    assert scel < 2.1
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"], ids=lambda page: page.name)
+def test_the_output_of_the_first_snippet_is_on_the_page(page):
+    command = [sys.executable, "-c", SNIPPETS[page.name][0]]
+    printed = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    assert printed
+    assert printed in page.read_text()
 
 
 def test_the_readme_has_at_most_150_lines():
@@ -130,5 +132,5 @@ def test_the_examples_in_the_docstrings_are_right(name):
     assert result.failed == 0
     public = getattr(importlib.import_module(name), "__all__", [])
     is_package = hasattr(importlib.import_module(name), "__path__")  # shows what its modules hold
-    inner = name.startswith(("ybar.experiments.", "ybar.cli"))
+    inner = name.startswith(("ybar.experiments.", "ybar.cli", "ybar.utils."))
     assert result.attempted > 0 or not public or is_package or inner

@@ -41,6 +41,10 @@ def test_the_committed_summaries_are_those_of_the_committed_results(summary):
         assert (RESULTS / name).read_text() == text, name
 
 
+def test_the_committed_anchors_are_those_of_the_committed_results(summary):
+    assert (RESULTS / "anchors.md").read_text() == study("anchors").anchors()
+
+
 def test_deviations_are_shown_wherever_there_are_two_trials_or_more(summary):
     cells = summary.cells_of_the_paper()
     for name, file in (("main", "main_table.md"), ("decoders", "decoder_table.md")):

@@ -14,7 +14,7 @@ from .output import console, say, show_json, show_lines
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[NAME]...",
+        metavar="NAME",
         help="Data sets.  [default: all]",
         autocompletion=completion.data_sets,
     ),
@@ -50,7 +50,9 @@ def list_(json: Json = False) -> None:
 @sets.command(epilog=examples("ybar data fetch kmnist"))
 def fetch(
     names: Names = None,
-    mirror: Annotated[str | None, typer.Option(help="Base URL to download from.")] = None,
+    mirror: Annotated[
+        str | None, typer.Option(metavar="URL", help="Base URL to download from.")
+    ] = None,
 ) -> None:
     """Download data sets to the cache and check their sha256."""
     from .. import datasets

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 )
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write the page to.")
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="The folder to write the page to."),
     ] = Path("demo"),
     json: Json = False,
 ) -> None:

@@ -24,7 +24,10 @@ def evaluate(
     model: Model,
     data: Data,
     true: Annotated[
-        str | None, typer.Option(help="Column of true labels.", autocompletion=completion.columns)
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of true labels.", autocompletion=completion.columns
+        ),
     ] = None,
     label: OptionalLabels = None,
     separator: Separator = "|",

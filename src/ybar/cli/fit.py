@@ -7,6 +7,7 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..utils.extras import require
 from . import completion
 from .app import app, examples, typer
 from .options import Classes, Data, Delimiter, ImageSize, Json, OptionalLabels, Seed, Separator
@@ -46,6 +47,7 @@ def fit(
     asked: Annotated[
         str | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column of the class that a yes-or-no question named, such as a class that a "
             "model suggested. Needs --answer, and no --label.",
             autocompletion=completion.columns,
@@ -54,24 +56,29 @@ def fit(
     answer: Annotated[
         str | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column of the answers: yes or no, true or false, 1 or 0.",
             autocompletion=completion.columns,
         ),
     ] = None,
-    model: Annotated[str, typer.Option(help="The model file to write.")] = "model.ybar",
+    model: Annotated[
+        str, typer.Option(metavar="FILE", help="The model file to write.")
+    ] = "model.ybar",
     classes: Classes = None,
     transition: Annotated[
         str,
         typer.Option(
+            metavar="T",
             help="The transition matrix T, the probabilities of each complementary label given "
-            "the class: uniform, a CSV file, or estimate:COLUMN, where the column holds a true "
-            "label in a few rows.",
+            "the class: uniform (each wrong class is equally likely), a CSV file, or "
+            "estimate:COLUMN, where the column holds a true label in a few rows.",
             autocompletion=completion.matrices,
         ),
     ] = "uniform",
     method: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
             help="auto compares seven models and keeps the one with the lowest SCEL, the log loss "
             "on held-out complementary labels. Others: logistic, kmeans, knn, forest, boosting, "
             "or the method of a neural network: cpe-f, cpe-n, cpe-t, cpe-i, fwd, scl-nl, dm, "
@@ -89,6 +96,7 @@ def fit(
     leave_out: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column that is not a feature. Repeat the option for several columns.",
             autocompletion=completion.columns,
         ),
@@ -96,8 +104,9 @@ def fit(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Time limit of the whole command in seconds. A model that does not finish in its "
-            "share of the time is dropped; networks stop early instead."
+            metavar="SECONDS",
+            help="Time limit of the whole command. A model that does not finish in its share of "
+            "the time is dropped; networks and boosting stop early instead.",
         ),
     ] = None,
     separator: Separator = "|",
@@ -109,11 +118,12 @@ def fit(
 ) -> None:
     """Fit a classifier to complementary labels ("not this class") or yes-or-no answers.
 
-    Columns may hold numbers, categories, texts and missing values. The command prints the expected
-    accuracy of the model, which needs no true labels.
+    Columns may hold numbers, categories, texts and missing values. The command estimates the
+    accuracy of the model without true labels.
     """
     started = time.monotonic()  # importing takes seconds
 
+    require("skops.io", "persistence", "ybar fit")  # not after the time limit, to save the model
     from .. import persistence
     from ..tables import candidates, fitting, training, writing
     from ..tables.files import DataError

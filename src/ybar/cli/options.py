@@ -21,6 +21,7 @@ Model = Annotated[
 ]
 _LABEL = typer.Option(
     "--label",
+    metavar="COLUMN",
     help="Column of complementary labels. Repeat the option for several columns.",
     autocompletion=completion.columns,
 )
@@ -29,14 +30,20 @@ OptionalLabels = Annotated[list[str] | None, _LABEL]
 Classes = Annotated[
     str | None,
     typer.Option(
+        metavar="CLASSES",
         help="All classes: a,b,c, or a file with one class per line.  [default: all classes that "
-        "occur]"
+        "occur]",
     ),
 ]
-Separator = Annotated[str, typer.Option(help="Separates several classes in one cell.")]
+Separator = Annotated[
+    str, typer.Option(metavar="TEXT", help="Separates several classes in one cell.")
+]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="Separates the cells of a line.  [default: a comma; a tab for .tsv]"),
+    typer.Option(
+        metavar="CHARACTER",
+        help="Separates the cells of a line.  [default: a comma; a tab for .tsv]",
+    ),
 ]
 ImageSize = Annotated[
     int, typer.Option(min=1, max=512, help="Images are scaled to squares of this many pixels.")
@@ -50,7 +57,10 @@ ModelImageSize = Annotated[
     ),
 ]
 Output = Annotated[
-    str, typer.Option("--output", "-o", help="The file to write, or - for standard output.")
+    str,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="The file to write, or - for standard output."
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -13,6 +13,7 @@ Dask = Annotated[
     str | None,
     typer.Option(
         "--dask",
+        metavar="CLUSTER",
         help="Use a Dask cluster: local starts workers on this machine; otherwise the address of a "
         "scheduler. DATA may then be a pattern such as 'answers/*.parquet'.",
     ),
@@ -90,7 +91,7 @@ def predict(
     parts = parts_of(data)
     load(model)
     targets = part_predictions.targets_of(parts, output)
-    work = part_predictions.Work(model, proba, tuple(keep), delimiter)
+    work = part_predictions.Work(model, proba, tuple(keep), delimiter, dask is not None)
     part_predictions.start(work, output)
     to_do = [part for part in parts if not part_predictions.is_done(part, targets[part])]
     n_rows = 0
@@ -132,7 +133,7 @@ def evaluate(
 
     fitted = load(model)
     parts = parts_of(data)
-    work = part_scores.Work(model, true, tuple(label), separator, delimiter)
+    work = part_scores.Work(model, true, tuple(label), separator, delimiter, dask is not None)
     part_scores.check(work)
     tasks = {part: (part, i, len(parts), work) for i, part in enumerate(parts)}
     scores = part_scores.scores(fitted, list(_each(part_scores.score_part, tasks, dask)))

@@ -35,6 +35,7 @@ def predict(
     keep: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column of the data to copy to the output, such as an id. Repeat the option for "
             "several columns.",
             autocompletion=completion.columns,

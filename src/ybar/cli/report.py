@@ -34,20 +34,26 @@ def report(
         ),
     ],
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="Rows to evaluate the model on.")
+        str | None, typer.Argument(metavar="DATA", help="Rows to evaluate the model on.")
     ] = None,
     true: Annotated[
         str | None,
-        typer.Option(help="Column of true labels in DATA.", autocompletion=completion.columns),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of true labels in DATA.",
+            autocompletion=completion.columns,
+        ),
     ] = None,
     label: OptionalLabels = None,
     separator: Separator = "|",
     delimiter: Delimiter = None,
     image_size: ModelImageSize = None,
-    plan: Annotated[str, typer.Option(help="The plan of the runs in a ledger.")] = "paper",
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path(
-        "report.html"
-    ),
+    plan: Annotated[
+        str, typer.Option(metavar="PLAN", help="The plan of the runs in a ledger.")
+    ] = "paper",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")
+    ] = Path("report.html"),
 ) -> None:
     """Write a self-contained HTML page about a model or about experiments."""
     from ..report import write

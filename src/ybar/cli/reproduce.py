@@ -31,17 +31,23 @@ def reproduce(
     plan: Annotated[
         str,
         typer.Argument(
+            metavar="PLAN",
             help="A TOML file, or a plan of ybar: paper, leaderboard, field, digits.",
             autocompletion=completion.plans,
         ),
     ] = "paper",
     ledger: Annotated[
         Path | None,
-        typer.Option(help="The SQLite file that holds all runs.  [default: PLAN.sqlite]"),
+        typer.Option(
+            metavar="FILE", help="The SQLite file that holds all runs.  [default: PLAN.sqlite]"
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Folder for tables, figures and the page.  [default: PLAN-results]"),
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder for tables, figures and the page.  [default: PLAN-results]",
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -49,25 +55,35 @@ def reproduce(
     ] = None,
     dask: Annotated[
         str | None,
-        typer.Option(help="Run on the workers of this Dask scheduler (tcp://…)."),
+        typer.Option(
+            metavar="ADDRESS", help="Run on the workers of this Dask scheduler (tcp://…)."
+        ),
     ] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="Only these data sets.")] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these data sets.")
+    ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option(help="Only these settings (ways to draw labels).")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only these settings (ways to draw labels)."),
     ] = None,
     base: Annotated[
-        list[str] | None, typer.Option(help="Only these bases (kinds of model).")
+        list[str] | None, typer.Option(metavar="NAME", help="Only these bases (kinds of model).")
     ] = None,
-    trial: Annotated[list[int] | None, typer.Option(help="Only these trials, from 0.")] = None,
+    trial: Annotated[
+        list[int] | None, typer.Option(metavar="NUMBER", help="Only these trials, from 0.")
+    ] = None,
     epoch: Annotated[Epochs, typer.Option(help="Which epoch the tables show.")] = Epochs.last,
     merge: Annotated[
         list[Path] | None,
-        typer.Option(help="Add the runs of another ledger first (.sqlite, .csv, .parquet)."),
+        typer.Option(
+            metavar="FILE", help="Add the runs of another ledger first (.sqlite, .csv, .parquet)."
+        ),
     ] = None,
     export: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Write the plan's runs to this file (.csv, or .parquet with all curves)."
+            metavar="FILE",
+            help="Write the plan's runs to this file (.csv, or .parquet with all curves).",
         ),
     ] = None,
     retry_failed: Annotated[

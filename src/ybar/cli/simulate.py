@@ -20,12 +20,16 @@ from .output import note, say, show_json
 def simulate(
     data: Data,
     target: Annotated[
-        str, typer.Option(help="Column of true classes.", autocompletion=completion.columns)
+        str,
+        typer.Option(
+            metavar="COLUMN", help="Column of true classes.", autocompletion=completion.columns
+        ),
     ],
     output: Output = "-",
     transition: Annotated[
         str,
         typer.Option(
+            metavar="T",
             help="The transition matrix T: uniform, weak, strong, or a CSV file.",
             autocompletion=completion.matrices,
         ),
@@ -35,11 +39,15 @@ def simulate(
         typer.Option(min=0, max=1, help="Fraction of labels drawn uniformly from all K classes."),
     ] = 0.0,
     labels: Annotated[int, typer.Option(min=1, help="Labels drawn per row.")] = 1,
-    column: Annotated[str, typer.Option(help="Name of the new column.")] = "not_label",
+    column: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Name of the new column.")
+    ] = "not_label",
     keep_true: Annotated[
         bool, typer.Option("--keep-true", help="Keep the column of true classes.")
     ] = False,
-    write_transition: Annotated[str | None, typer.Option(help="Write T to this CSV file.")] = None,
+    write_transition: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write T to this CSV file.")
+    ] = None,
     separator: Separator = "|",
     delimiter: Delimiter = None,
     image_size: ImageSize = 28,

@@ -65,7 +65,12 @@ def draw(
     T: Spec,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A .png, .svg or .pdf file.  [default: the terminal]"),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A .png, .svg or .pdf file.  [default: the terminal]",
+        ),
     ] = None,
 ) -> None:
     """Draw a transition matrix as a heat map, in the terminal or to a file."""
@@ -99,7 +104,9 @@ def make(
     noise: Annotated[
         float, typer.Option(min=0, max=1, help="Fraction of uniform noise to mix in.")
     ] = 0.0,
-    classes: Annotated[str | None, typer.Option(help="Names of the classes, as a,b,c.")] = None,
+    classes: Annotated[
+        str | None, typer.Option(metavar="CLASSES", help="Names of the classes, as a,b,c.")
+    ] = None,
     output: Output = "-",
 ) -> None:
     """Write a transition matrix as CSV."""
@@ -127,6 +134,7 @@ def estimate(
     true: Annotated[
         str,
         typer.Option(
+            metavar="COLUMN",
             help="Column of true labels; empty where they are unknown.",
             autocompletion=completion.columns,
         ),
@@ -161,7 +169,7 @@ def _heat_map(matrix: Matrix) -> Any:
     from ..tables import matrices
     from ..utils.text import plain
 
-    table = Table("true \\ not")
+    table = Table("true \\ not", padding=0)
     names = [Text(plain(name)) for name in matrices.names_of(matrix)]
     for name in names:
         table.add_column(name, justify="right")

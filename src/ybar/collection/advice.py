@@ -116,7 +116,11 @@ def _enough(plan: CollectionPlan, best: Design) -> str:
             f"{plan.budget:,} labels do not reach {plan.target:g}: expect {_worth(best)}. Plan "
             "with a larger budget to see how many are needed."
         )
-    return f"Accuracy {plan.target:g} needs about {_needed(plan, best)} labels."
+    is_bound = best.labels_for_target == plan.sizes[0]
+    return (
+        f"Accuracy {plan.target:g} needs {'at most' if is_bound else 'about'} "
+        f"{best.labels_for_target:,} labels."
+    )
 
 
 def _value(design: Design) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..utils.typing import AnyArray, FloatArray
+from ..utils.typing import AnyArray, BoolArray, FloatArray
 
 MISSING = 255  # the code of NaN
 _MOST_BINS = 255
@@ -44,6 +44,17 @@ def _edges(values: FloatArray, most_bins: int) -> FloatArray:
         return np.asarray((distinct[:-1] + distinct[1:]) / 2)
     shares = np.arange(1, most_bins) / most_bins
     return np.unique(np.quantile(values, shares, method="lower"))
+
+
+def every_code(edges: Sequence[FloatArray], missing: BoolArray) -> AnyArray:
+    """Return rows that hold all codes of each feature, with that of NaN if `missing`.
+
+    LightGBM derives its bins from them. They are then the codes on every worker, whichever values
+    its own rows have.
+    """
+    codes = np.minimum(np.arange(MISSING + 1)[:, None], [len(each) for each in edges])
+    codes[-1, missing] = MISSING
+    return codes.astype(np.uint8)
 
 
 def binned(X: AnyArray, edges: Sequence[FloatArray]) -> AnyArray:

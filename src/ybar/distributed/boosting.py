@@ -27,7 +27,10 @@ from .facts import facts_of
 from .sums import Sums
 from .workers import current_client
 
-_UNSUITABLE = ("categorical_feature", "forcedbins_filename", "linear_tree", "zero_as_missing")
+_UNSUITABLE = (
+    *("bin_construct_sample_cnt", "categorical_feature", "forcedbins_filename", "linear_tree"),
+    *("zero_as_missing", *training.BINS),
+)
 
 
 class DaskCPEBoostingClassifierCV(DaskClassifier):
@@ -149,8 +152,10 @@ class DaskCPEBoostingClassifierCV(DaskClassifier):
         n_training = round((1 - self.validation_fraction) * facts.n_usable)
         shape = (facts.n_rows, len(facts.edges))
         params = local._params(lightgbm, goal.target, n_training, shape, seeds[1])
-        scheme = training.Scheme(facts.edges, facts.words, self.validation_fraction, seeds[0])
-        crew = Crew(client, blocks, facts.lengths, scheme, goal, params | {"max_bin": 255})
+        scheme = training.Scheme(
+            facts.edges, facts.missing, facts.words, self.validation_fraction, seeds[0]
+        )
+        crew = Crew(client, blocks, facts.lengths, scheme, goal, params | training.BINS)
         _record(local, rates, counts, crew.held_out_losses(rates, counts))
         best = local.best_params_
         (text,) = crew.train([best["learning_rate"]], best["n_estimators"], everything=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..utils.extras import require
 from . import training
+from .binning import every_code
 from .blocks import Blocks
 from .sums import FAN_IN, Sums
 from .training import Goal, Network, Scheme
@@ -41,6 +42,7 @@ class Crew:
         params: dict[str, Any],
     ) -> None:
         self._client, self._goal, self._params = client, goal, params
+        self._every_code = every_code(scheme.edges, scheme.missing)
         parts = blocks.map(training.prepared, scheme, numbered=True)
         full = [(part, n) for part, n in zip(parts, lengths, strict=True) if n]
         self._lengths = [n for _, n in full]
@@ -57,6 +59,7 @@ class Crew:
             tasks = {
                 worker: (
                     [self._parts[i] for i in share],
+                    self._every_code,
                     self._goal,
                     self._params | {"num_threads": threads.get(worker, 1)},
                     list(rates),

@@ -12,7 +12,7 @@ from ..classifiers.base import check_several_classes
 from ..classifiers.boosting import CPEBoostingClassifierCV
 from ..utils import checks
 from ..utils.encoding import check_classes
-from ..utils.typing import AnyArray, FloatArray
+from ..utils.typing import AnyArray, BoolArray, FloatArray
 from . import binning
 from .blocks import Blocks, as_numbers, as_weights
 from .observing import Found, Vocabulary, classes_of, found_in, names_in, vocabulary
@@ -24,6 +24,7 @@ class Seen(NamedTuple):
 
     found: Found | None
     rows: AnyArray
+    missing: BoolArray
     n_rows: int
     names: list[str] | None
 
@@ -39,8 +40,8 @@ class Facts:
         The observations of each partition.
     edges : list of ndarray
         The edges of the bins of each feature.
-    names : list of str
-        The names of the features, without spaces, for LightGBM.
+    missing : ndarray of bool
+        Whether each feature is NaN in some row.
     named : list of str or None
         The columns of the data frame.
     lengths : list of int
@@ -50,6 +51,7 @@ class Facts:
     words: Vocabulary
     found: list[Found | None]
     edges: list[FloatArray]
+    missing: BoolArray
     named: list[str] | None
     lengths: list[int]
 
@@ -132,7 +134,8 @@ def facts_of(client: Any, blocks: Blocks, classes: ArrayLike | None, seed: int) 
     rows = binning.joined([part.rows for part in full], [part.n_rows for part in full])
     lengths = [part.n_rows for part in seen]
     words = vocabulary(found, names)
-    return Facts(words, found, binning.edges_of(rows), seen[0].names, lengths)
+    missing = np.any([part.missing for part in full], axis=0)
+    return Facts(words, found, binning.edges_of(rows), missing, seen[0].names, lengths)
 
 
 def _look(
@@ -143,7 +146,8 @@ def _look(
     names = checks.frame_names(X, "columns")
     numbers = as_numbers(X) if n_rows else np.empty((0, X.shape[1]))
     rows = binning.sample(numbers, n_parts, np.random.default_rng([seed, number]))
-    return Seen(found, rows, n_rows, names)
+    missing = np.asarray(np.isnan(numbers).any(axis=0))
+    return Seen(found, rows, missing, n_rows, names)
 
 
 def _check_same_columns(seen: list[Seen]) -> None:

@@ -23,6 +23,8 @@ from .sums import Sums
 
 _ROWS_AT_ONCE = 65_536
 _MINUTES_TO_CONNECT = 2
+BINS = {"max_bin": 256, "min_data_in_bin": 1, "feature_pre_filter": False}
+"""The parameters of LightGBM with which the bins of `binning.every_code` are the codes."""
 
 
 class Part(NamedTuple):
@@ -40,6 +42,7 @@ class Scheme(NamedTuple):
     """What partitions share: their bins and their vocabulary."""
 
     edges: list[FloatArray]
+    missing: BoolArray
     words: Vocabulary
     fraction: float
     seed: int
@@ -147,6 +150,7 @@ def free_ports(n: int) -> list[int]:
 
 def train(
     parts: Sequence[Part],
+    every_code: AnyArray,
     goal: Goal,
     params: dict[str, Any],
     rates: Sequence[float],
@@ -156,7 +160,8 @@ def train(
 ) -> list[str]:
     """Fit trees for each learning rate to the partitions of this worker, with the other workers.
 
-    All calls that use LightGBM's network are in this thread, to which it belongs.
+    All calls that use LightGBM's network are in this thread, to which it belongs. `every_code`
+    defines the bins, see `binning.every_code`.
 
     Returns
     -------
@@ -173,7 +178,8 @@ def train(
     texts = []
     with _connected(lightgbm, network):
         params = {**params, **network.learner}
-        dataset = lightgbm.Dataset(rows, labels, weight=weights, params=params).construct()
+        bins = lightgbm.Dataset(unbinned(every_code), params=params)
+        dataset = lightgbm.Dataset(rows, labels, bins, weights, params=params).construct()
         for rate in rates:
             booster = _booster(lightgbm, dataset, {**params, "learning_rate": rate})
             for _ in range(n_rounds):

@@ -18,7 +18,8 @@ from ..utils.extras import require
 Result = TypeVar("Result")
 _SECONDS_BETWEEN_LOOKS = 0.3
 _SECONDS_TO_END = 10.0
-_SECONDS_TO_COME_BACK = 30.0
+_SECONDS_TO_COME_BACK = 120.0
+_SECONDS_TO_START = 30.0
 _ATTEMPTS = 4
 
 
@@ -50,7 +51,7 @@ def check_workers(client: Any) -> None:
     with _answering():
         if not client.ncores():
             with contextlib.suppress(TimeoutError):
-                client.wait_for_workers(1, timeout=_SECONDS_TO_COME_BACK)
+                client.wait_for_workers(1, timeout=_SECONDS_TO_START)
         if not client.ncores():
             raise WorkerError(
                 f"the cluster at {client.scheduler.address} has no workers: start some with "
@@ -218,9 +219,11 @@ def _end(client: Any, futures: dict[str, Any]) -> None:
 
 
 def _wait_for_workers(client: Any, n: int) -> None:
-    """Wait a moment for the worker that replaces a lost one."""
-    deadline = time.monotonic() + _SECONDS_TO_END
-    while len(client.ncores()) < n and time.monotonic() < deadline:
+    """Wait for the workers that replace lost ones: a moment, but longer if none is left."""
+    start = time.monotonic()
+    while (n_left := len(client.ncores())) < n:
+        if time.monotonic() > start + (_SECONDS_TO_END if n_left else _SECONDS_TO_COME_BACK):
+            break
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     check_workers(client)
 

@@ -43,7 +43,7 @@ class _Scorer:
         observed = observe(y, classifier.classes_)
         if not np.array_equal(observed.classes, classifier.classes_):
             raise ValueError(
-                "the evidence in y must be of the classes of the classifier, "
+                "y must hold evidence of the classes of the classifier, "
                 f"{checks.shown(classifier.classes_.tolist())}; got "
                 f"{checks.shown(observed.classes.tolist())}"
             )

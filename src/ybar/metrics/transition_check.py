@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ from .losses import (
 )
 
 _LEVEL = 0.01
+_ABSENT = 1e-4  # the largest part of a class in a mixture that counts as none
+_ROWS_PER_CLASS = 10  # of a group whose degrees of freedom depend on its mixture
 
 
 class TransitionTest(NamedTuple):
@@ -99,7 +102,9 @@ def check_transition(
     - **predicted classes**: among the rows with one prediction, the shares of the labels are a
       mixture of rows of T.
 
-    A matrix that passes can still be wrong: the labels may agree with it by coincidence.
+    A matrix that passes can still be wrong: the labels may agree with it by coincidence. For
+    example, labels with uniform noise λ agree with the uniform T without noise: they also follow
+    it, with the class probabilities ``(1-λ) p + λ/K``.
 
     Parameters
     ----------
@@ -131,8 +136,10 @@ def check_transition(
     "label shares" is an exact binomial test if rows have one label and no weights. Otherwise it is
     a t-test with errors over rows, and with Satterthwaite's degrees of freedom if weights are
     unequal. Its p-value is corrected for the 2K limits that are tested. "predicted classes" is a
-    likelihood-ratio test. The others are one-sided t-tests with the standard error over rows; a
-    probability of exactly 0 counts as 1/(n+1) among n labels, as for `scel_scorer`.
+    likelihood-ratio test, whose degrees of freedom are the number of classes without a part in the
+    best mixtures; for groups of few rows, its moments are those of sparse counts.
+    The others are one-sided t-tests with the standard error over rows; a probability of exactly 0
+    counts as 1/(n+1) among n labels, as for `scel_scorer`.
 
     Examples
     --------
@@ -275,8 +282,8 @@ def _predicted_classes(
 ) -> TransitionTest:
     """Test the label shares within each predicted class against the mixtures of rows of T.
 
-    This is a likelihood-ratio test with the degrees of freedom of the shares. The mixtures leave
-    fewer, so the p-value is too large rather than too small. The labels of a row count as one.
+    This is a likelihood-ratio test; the labels of a row count as one. The mixtures are a polytope,
+    and its face that holds the best mixture determines its distribution: see `_moments`.
     """
     rows, k = labels.pairs(y_comp, len(T))
     predicted = check_indices(y_pred, len(T), "y_pred")
@@ -291,9 +298,12 @@ def _predicted_classes(
     totals = sums[groups].sum(axis=1)
     effective = totals**2 / np.bincount(predicted, weights=of_row**2, minlength=len(T))[groups]
     shares = sums[groups] / totals[:, None]
-    mixtures = decode.class_probabilities(shares, T) @ T
+    p = decode.class_probabilities(shares, T)
+    mixtures = p @ T
     ratios = 2 * effective * special.rel_entr(shares, mixtures).sum(axis=1)
-    p_value = float(stats.chi2.sf(ratios.sum(), len(groups) * (len(T) - 1)))
+    mean, variance = _moments(p, mixtures, effective, singular=transition.is_singular(T))
+    scale = 2 * mean / variance if variance else 0.0  # χ² has twice its mean as variance
+    p_value = float(stats.chi2.sf(scale * ratios.sum(), scale * mean)) if scale else 1.0
     worst = int(np.argmax(ratios))
     at = int(np.argmax(np.abs(shares[worst] - mixtures[worst])))
     share, allowed = float(shares[worst, at]), float(mixtures[worst, at])
@@ -303,3 +313,59 @@ def _predicted_classes(
         f"labels best under T has {100 * allowed:.1f}%"
     )
     return TransitionTest("predicted classes", p_value, share, allowed, reason)
+
+
+def _moments(
+    p: FloatArray, mixtures: FloatArray, n_rows: FloatArray, *, singular: bool
+) -> tuple[float, float]:
+    """Return mean and variance of the distance from the groups' shares to the mixtures p T.
+
+    Shares vary around their best mixture in the directions that leave its face of the polytope: in
+    large samples, given the face, the likelihood ratio exceeds the quantiles of χ² with so many
+    degrees of freedom at most as often as they say (Mohamad et al. 2020, "Adaptive critical value
+    for constrained likelihood ratio testing"). For an invertible T these are the classes without a
+    part in the mixture.
+
+    Small groups, and a singular T, get the moments for shares without limits, which are those of
+    χ² with K-1 degrees of freedom, or larger if a label is expected about once or twice per group
+    (Koehler and Larntz 1980, "An empirical investigation of goodness-of-fit statistics for sparse
+    multinomials").
+    """
+    n_classes = p.shape[1]
+    adaptive = (n_rows >= _ROWS_PER_CLASS * n_classes) & (not singular)
+    freedom = float((p[adaptive] <= _ABSENT).sum())
+    n = n_rows[~adaptive]
+    moments = _poisson_deviance(n[:, None] * mixtures[~adaptive]).sum(axis=2)
+    mean, variance, covariance, curvature = moments
+    # Labels have the moments of Poisson variables, given that these add up to n.
+    free_mean = (mean - _poisson_deviance(n)[0] - curvature / (2 * n)).sum()
+    free_variance = (variance - covariance**2 / n).sum()
+    return freedom + max(0.0, float(free_mean)), 2 * freedom + max(0.0, float(free_variance))
+
+
+def _poisson_deviance(expected: FloatArray) -> FloatArray:
+    """Return moments of d = 2 (x log(x/e) - x + e), where x is a Poisson variable of mean e.
+
+    They are the mean m(e), the variance, the covariance with x, and e² m''(e).
+    """
+    log_e, moments = _poisson_deviances()
+    at = np.log(np.clip(expected, np.exp(log_e[0]), None))
+    return np.array([np.interp(at, log_e, moment) for moment in moments])
+
+
+@functools.cache
+def _poisson_deviances() -> tuple[FloatArray, FloatArray]:
+    log_e = np.linspace(np.log(1e-9), np.log(1e3), 600)
+    e, x = np.exp(log_e)[:, None], np.arange(2000.0)
+    shares = stats.poisson.pmf(x, e)
+    deviances = 2 * (special.xlogy(x, x / e) - x + e)
+    mean = (shares * deviances).sum(axis=1)
+    centred = shares * (deviances - mean[:, None])
+    slope = np.gradient(mean, log_e)
+    moments = [
+        mean,
+        (centred * deviances).sum(axis=1),
+        (centred * x).sum(axis=1),
+        np.gradient(slope, log_e) - slope,
+    ]
+    return log_e, np.array(moments)

@@ -22,8 +22,8 @@ def codes_of(
     """Return the class index of each label, in the smallest type, and the classes."""
     if sample_weight is not None:
         raise ValueError(
-            "sample_weight must be left out where X is a stream; got weights. Repeat rows, or "
-            "fit to rows in memory"
+            "sample_weight must be None if X is a stream; got "
+            f"{checks.shown(sample_weight)}. Repeat rows, or fit to rows in memory"
         )
     if isinstance(y, str):
         return X.labels(y, classes)

@@ -287,7 +287,9 @@ def stream(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     frame.to_parquet(f"{folder}/answers.parquet")
     ...     rows = datasets.stream(f"{folder}/*.parquet")
-    ...     clf = ComplementaryNetClassifier(hidden_layer_sizes=(), max_epochs=5, random_state=0)
+    ...     clf = ComplementaryNetClassifier(
+    ...         hidden_layer_sizes=(), learning_rate=0.1, max_epochs=20, random_state=0
+    ...     )
     ...     predicted = clf.fit(rows, "not_label").predict(rows)
     >>> bool((predicted != frame["not_label"]).mean() > 0.9)
     True
@@ -312,7 +314,7 @@ def stream(
                 groups.append(Group(number, index, n_rows, size, n_bytes))
             n_rows += size
     if not groups:
-        raise ValueError(f"source must hold at least one row; got {checks.shown(source)}")
+        raise ValueError(f"source must hold at least one row; got {checks.shown(files, 200)}")
     rows = Stream(tuple(files), filesystem, kinds, tuple(groups), max_bytes)
     for name in columns or ():
         rows._column(name, "columns")

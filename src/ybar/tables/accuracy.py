@@ -92,10 +92,10 @@ def summary(
         names = ", ".join(absent[:_MOST_NAMED])
         more = f" and {len(absent) - _MOST_NAMED} more" if len(absent) > _MOST_NAMED else ""
         reasons.append(
-            f"no complementary label is {names}{more}, although T expects such labels; a model "
-            "predicts these classes for almost every row, because no label rules them out. If "
-            "your annotators could not name them, pass a matrix that says so with --transition; "
-            "otherwise collect more labels"
+            f"no complementary label names {names}{more}, although T expects such labels; a model "
+            "predicts such a class for almost every row, because no label rules it out. If your "
+            "annotators could not name it, pass a matrix that says so with --transition; otherwise "
+            "collect more labels"
         )
     elif math.isfinite(error) and not math.isfinite(std_error) and not result.refuted:
         reasons.append(
@@ -103,7 +103,7 @@ def summary(
             "learned noise level reaches 1"
         )
     elif low <= 0 and high >= 1 and not result.refuted:
-        reasons.append("its interval would reach from 0% to 100%: there are too few labels")
+        reasons.append("its interval would reach from 0% to 100%; more labels make it narrower")
     known = math.isfinite(error) and math.isfinite(std_error) and (low > 0 or high < 1)
     known = known and not outside and not absent and not result.refuted
     return {
@@ -169,7 +169,7 @@ def explain(scores: dict[str, Any], account: dict[str, Any]) -> list[str]:
         return [
             f"No accuracy can be estimated under this transition matrix T ({source}).",
             *(f"Reason: {reason}." for reason in result["reasons"]),
-            f"{_MEASURE} More labels narrow the interval. {_remedy(method)}",
+            f"{_MEASURE} {_remedy(method)}",
         ]
     if not scores.get("informative", True):
         return [

@@ -32,10 +32,10 @@ _DAY = (
 _TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[ap]m)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
 _DATE = re.compile(rf"(?:{_DAY})(?:[T ,]+{_TIME})?|{_TIME}", re.IGNORECASE)
 _CELLS_AT_ONCE = 10_000_000
-_EMPTY = "it is empty"
-_CONSTANT = "all its values are the same"
-_INFINITE = "it has infinite numbers"
-_HOLDS_TIMES = "it holds dates or times; convert them to numbers first"
+_EMPTY = "every value is missing"
+_CONSTANT = "every row has the same value"
+_INFINITE = "infinite numbers"
+_HOLDS_TIMES = "dates or times; convert them to numbers first"
 
 
 class Columns(NamedTuple):
@@ -119,7 +119,7 @@ def _add_numbers(columns: Columns, name: str, kind: str) -> None:
 
 def _add(columns: Columns, name: str, column: Any) -> None:
     if any(is_nested(value) for value in column.head(_ROWS_INSPECTED)):
-        columns.left_out[name] = "its cells hold lists or records; write a column for each part"
+        columns.left_out[name] = "lists or records; write a column for each part"
         return
     column = _as_numbers_with_gaps(column)
     values = column.dropna()
@@ -139,7 +139,7 @@ def _add(columns: Columns, name: str, column: Any) -> None:
         elif words >= _WORDS_OF_TEXT:
             columns.texts.append(name)
         elif some.nunique() > _MOST_CATEGORIES and some.nunique() > _SHARE_OF_AN_ID * len(some):
-            columns.left_out[name] = "almost all its values differ, as in an id"
+            columns.left_out[name] = "almost every value differs, as in an id"
         else:
             columns.categories.append(name)
 

@@ -41,6 +41,14 @@ class DataError(InputError):
     """A user's table that cannot be used; the message says why, and what to do."""
 
 
+class NoRowsError(DataError):
+    """A table that has column names only; `table` has them."""
+
+    def __init__(self, message: str, table: Any) -> None:
+        super().__init__(message)
+        self.table = table
+
+
 def read(source: str, **options: Any) -> Any:
     """Return all rows of a source as one data frame; the options are those of `chunks`."""
     return next(chunks(source, rows=None, **options))
@@ -275,7 +283,7 @@ def _checked(frame: Any, source: str) -> Any:
     frame.columns = [str(name) for name in frame.columns]
     _check_unique(list(frame.columns), source)
     if not len(frame):
-        raise DataError(f"{source} must have rows; it has column names only")
+        raise NoRowsError(f"{source} must have rows; it has column names only", frame)
     return frame
 
 

@@ -172,7 +172,8 @@ def _samples(model: TableClassifier, evaluated: Evaluated) -> Section:
         )
     ]
     note = "Rows drawn at random. p is the probability of the predicted class."
-    columns = [Column(name, words=name not in ("row", "p")) for name in heads]
+    numbers = {"row", "p", *model.columns_["numbers"]}
+    columns = [Column(name, words=name not in numbers) for name in heads]
     return Section("Sample rows", [Grid(columns, cells, notes=[note])])
 
 

@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..utils.checks import shown
 from ..utils.errors import input_errors
 from ..utils.files import target_folder, write_whole
-from . import files, writing
+from . import writing
 from .files import DataError
 from .labels import check_columns
 from .model import TableClassifier, load
-from .parts import naming
+from .parts import chunks, naming
 
 _SETTINGS = ".ybar-predict.json"
 DIGITS = 6
@@ -30,6 +32,7 @@ class Work(NamedTuple):
     proba: bool
     keep: tuple[str, ...]
     delimiter: str | None
+    on_cluster: bool
 
 
 def targets_of(parts: Sequence[str], folder: str) -> dict[str, Path]:
@@ -80,21 +83,23 @@ def is_done(part: str, target: Path) -> bool:
 
 def predict_part(part: str, target: Path, work: Work) -> int:
     """Write the predictions of one file, and return their number."""
-    model = cached_model(work.model)
+    model = cached_model(work.model, work.on_cluster)
     n_rows = 0
     with naming(part), writing.table_output(str(target), escape=True) as write:
-        for frame in files.chunks(
-            part, delimiter=work.delimiter, as_text=text_columns(model, work.keep)
-        ):
+        for frame in chunks(part, delimiter=work.delimiter, as_text=text_columns(model, work.keep)):
             write(predictions(model, frame, work.keep, work.proba))
             n_rows += len(frame)
     return n_rows
 
 
 @functools.lru_cache(maxsize=2)
-def cached_model(path: str) -> TableClassifier:
-    """Return the model in a file; a worker reads it once."""
-    return load(path)
+def cached_model(path: str, on_cluster: bool) -> TableClassifier:
+    """Return the model in a file, which each worker reads once; on a cluster, for one thread."""
+    model = load(path)
+    classifier = model.pipeline_[-1]
+    if on_cluster and "n_jobs" in classifier.get_params(deep=False):
+        classifier.set_params(n_jobs=1)
+    return model
 
 
 def text_columns(model: TableClassifier, keep: Sequence[str]) -> list[str]:
@@ -112,8 +117,9 @@ def predictions(model: TableClassifier, frame: Any, keep: Sequence[str], proba: 
             f"--keep must not be a column that predict writes; got {clashes[0]!r}. Rename it"
         )
     table = frame[list(keep)].copy()
-    table["predicted"] = model.predict(frame)
+    table["predicted"] = model.predict(frame) if len(frame) else model.classes_[:0]
     if proba:
-        for name, p in zip(model.classes_, model.predict_proba(frame).T, strict=True):
+        of_rows = model.predict_proba(frame) if len(frame) else np.empty((0, len(model.classes_)))
+        for name, p in zip(model.classes_, of_rows.T, strict=True):
             table[f"p_{name}"] = [float(f"{value:.{DIGITS}g}") for value in p]
     return table

@@ -16,12 +16,12 @@ from ..labels.observed import observe_codes
 from ..metrics import likelihood
 from ..metrics.losses import Losses
 from ..utils.typing import BoolArray, FloatArray, IntArray
-from . import accuracy, evaluation, files, scoring
+from . import accuracy, evaluation, scoring
 from .files import DataError
 from .labels import cells, check_columns, is_missing_word, read_labels
 from .model import TableClassifier
 from .part_predictions import cached_model
-from .parts import naming
+from .parts import naming, read
 
 _MOST_CHECKED = 50_000  # rows on which T is tested
 
@@ -34,6 +34,7 @@ class Work(NamedTuple):
     label: tuple[str, ...]
     separator: str
     delimiter: str | None
+    on_cluster: bool
 
 
 class Checked(NamedTuple):
@@ -64,16 +65,16 @@ def check(work: Work) -> None:
 
 def score_part(part: str, number: int, n_parts: int, work: Work) -> Part:
     """Return the sums of one file."""
-    model = cached_model(work.model)
+    model = cached_model(work.model, work.on_cluster)
     columns = [*work.label, *filter(None, [work.true])]
     with naming(part):
-        frame = files.read(part, delimiter=work.delimiter, as_text=[*model.as_text, *columns])
+        frame = read(part, delimiter=work.delimiter, as_text=[*model.as_text, *columns])
         check_columns(frame, work.label, "--label")
         check_columns(frame, columns, "--true")
-        seen = model.recognised(frame)
+        seen = model.recognised(frame) if len(frame) else np.zeros(0, bool)
         K = len(model.classes_)
         confusion = np.zeros((K, K), int)
-        if work.true is not None:
+        if work.true is not None and len(frame):
             true, predicted = evaluation.true_and_predicted(model, frame, work.true)
             if len(true):
                 names = [str(name) for name in model.classes_]

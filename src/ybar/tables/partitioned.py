@@ -17,7 +17,7 @@ from ..utils.checks import shown
 from ..utils.errors import input_errors
 from ..utils.extras import require
 from ..utils.typing import BoolArray, FloatArray, IntArray
-from . import accuracy, candidates, columns, files, fitting, training
+from . import accuracy, candidates, columns, fitting, training
 from .candidates import CandidateResult
 from .columns import Columns, as_features
 from .files import DataError
@@ -32,7 +32,7 @@ from .labels import (
     read_labels,
 )
 from .model import TableClassifier
-from .parts import naming
+from .parts import naming, read
 from .training import TrainingTable
 
 _MOST_HELD_OUT = 50_000
@@ -113,7 +113,7 @@ def fit(
     """Fit boosted trees to the rows of all files; the parameters are the options of ``ybar fit``.
 
     The workers of the active Dask client read the files, which must have the same names there. All
-    files are read twice.
+    files are read three times: for the kinds of columns, for the edges of bins, and for the bins.
     """
     dask: Any = require("dask", "dask", _WHAT)
     n_held_out = max(1, _MOST_HELD_OUT // len(parts))
@@ -128,9 +128,9 @@ def fit(
     with input_errors():
         numbers.fit(as_features(table.frame, table.columns))
     steps = dask.delayed(Steps(reading, table.columns, numbers, names), traverse=False)
-    read = dask.delayed(_numbers, nout=2)
-    pairs = [read(part, i, steps) for i, part in enumerate(parts)]
-    lengths = [look.n_rows for look in looks]
+    numbers_of = dask.delayed(_numbers, nout=2)
+    pairs = [numbers_of(part, i, steps) for i, part in enumerate(parts) if looks[i].n_rows]
+    lengths = [look.n_rows for look in looks if look.n_rows]
     width = len(numbers.transform(as_features(table.frame[:1], table.columns))[0])
     X = as_collection([pair[0] for pair in pairs], lengths, np.empty((0, width)))
     y = as_collection([pair[1] for pair in pairs], lengths, np.empty((0, len(names)), bool))
@@ -152,7 +152,7 @@ def fit(
 def _look(part: str, reading: Reading, number: int) -> Look:
     """Return what a file holds."""
     with naming(part):
-        frame = files.read(part, delimiter=reading.delimiter, as_text=reading.label)
+        frame = read(part, delimiter=reading.delimiter, as_text=reading.label)
         check_columns(frame, reading.label, "--label")
         check_columns(frame, reading.leave_out, "--leave-out")
         names = Counter(_names(frame, reading))
@@ -232,7 +232,10 @@ def _held_out(
 ) -> TrainingTable:
     """Return the held-out rows of all files as a table, with T."""
     pandas = require("pandas", "data", "reading a table")
-    frame = pandas.concat([look.held_out for look in looks], ignore_index=True)
+    drawn = [look.held_out for look in looks if look.n_rows]
+    if not drawn:
+        raise DataError(f"DATA must have rows; got none in {len(looks)} files")
+    frame = pandas.concat(drawn, ignore_index=True)
     with naming("the held-out rows of all files"):
         y_comp = read_labels(frame, reading.label, names, reading.separator)
         features = columns.classify(frame, [*reading.label, *reading.leave_out])
@@ -247,7 +250,7 @@ def _numbers(part: str, number: int, steps: Steps) -> tuple[FloatArray, BoolArra
     reading, features, numbers, names = steps
     as_text = [*reading.label, *features.categories, *features.texts]
     with naming(part):
-        frame = files.read(part, delimiter=reading.delimiter, as_text=as_text)
+        frame = read(part, delimiter=reading.delimiter, as_text=as_text)
         X = np.asarray(numbers.transform(as_features(frame, features)), dtype=np.float64)
         mask = np.zeros((len(frame), len(names)), bool)
         if any(name in names or not is_missing_word(name) for name in _names(frame, reading)):

@@ -6,9 +6,11 @@ import contextlib
 import glob
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ..utils.checks import shown
-from .files import DataError
+from . import files
+from .files import DataError, NoRowsError
 
 _PATTERN = ("*", "?", "[")
 
@@ -22,10 +24,23 @@ def parts_of(data: str) -> list[str]:
     """Return the files that a pattern names, sorted; or the one file that DATA is."""
     if not is_pattern(data):
         return [data]
-    files = sorted(name for name in glob.glob(data, recursive=True) if Path(name).is_file())
-    if not files:
+    parts = sorted(name for name in glob.glob(data, recursive=True) if Path(name).is_file())
+    if not parts:
         raise DataError(f"DATA must name files; no file is called {shown(data)}. Check the path")
-    return files
+    return parts
+
+
+def read(part: str, **options: Any) -> Any:
+    """Return all rows of one of several files, as `files.read` does; it may have none."""
+    return next(chunks(part, rows=None, **options))
+
+
+def chunks(part: str, **options: Any) -> Iterator[Any]:
+    """Yield the rows of one of several files, as `files.chunks` does; it may have none."""
+    try:
+        yield from files.chunks(part, **options)
+    except NoRowsError as error:
+        yield error.table
 
 
 @contextlib.contextmanager

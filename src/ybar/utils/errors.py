@@ -28,6 +28,16 @@ def input_errors() -> Iterator[None]:
 
     Wrap single calls that read or check user input, never computations of ybar: their `ValueError`
     is a bug, and the command line reports it as one.
+
+    Examples
+    --------
+    >>> from ybar.utils.errors import InputError, input_errors
+    >>> try:
+    ...     with input_errors():
+    ...         float("ten")
+    ... except InputError as error:
+    ...     print(error)
+    could not convert string to float: 'ten'
     """
     try:
         yield

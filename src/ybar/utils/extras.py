@@ -15,6 +15,12 @@ def require(module: str, extra: str, what: str) -> ModuleType:
     """Import a module, or raise an error that says which extra of ybar installs it.
 
     The error starts with `what`, the caller that needs the module.
+
+    Examples
+    --------
+    >>> from ybar.utils import extras
+    >>> extras.require("math", "plot", "a figure").pi > 3
+    True
     """
     try:
         return importlib.import_module(module)

@@ -18,6 +18,7 @@ from ybar.experiments.results import plots as figures
 from ybar.experiments.results import tables
 from ybar.experiments.results.choose import Runs
 from ybar.experiments.results.tables import Cell, Table
+from ybar.experiments.runs import transfer
 
 
 def loss_curves(runs, base, dataset):
@@ -57,6 +58,12 @@ def drawn(figure):
     return figure
 
 
+def pixels(figure):
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=300)
+    return buffer.getvalue()
+
+
 def said(figure):
     axes = [ax.get_title() for ax in figure.axes]
     return " ".join(
@@ -70,6 +77,27 @@ def is_text(artist):
 
 def entries_where(entries, **names):
     return [e for e in entries if all(e.config[name] == names[name] for name in names)]
+
+
+def test_figures_of_a_ledger_and_of_its_export_are_the_same(plan, entries, tmp_path):
+    runs, file = Runs(entries, plan), tmp_path / "runs.csv"
+    transfer.export(runs.entries, file, figures.drawn_from(runs))
+    of_export = Runs(transfer.read(file), plan)
+    assert pixels(loss_curves(of_export, "mlp", "mnist")) == pixels(
+        loss_curves(runs, "mlp", "mnist")
+    )
+
+
+def test_an_export_has_the_losses_of_runs_that_may_be_chosen_later(plan, entries, tmp_path):
+    last = entries_where(
+        entries, dataset="mnist", learning_rate=entries[-1].config["learning_rate"]
+    )
+    first = Runs([entry for entry in entries if entry not in last], plan)
+    transfer.export(first.entries, tmp_path / "runs.csv", figures.drawn_from(first))
+    whole = Runs([*transfer.read(tmp_path / "runs.csv"), *last], plan)
+    assert pixels(loss_curves(whole, "mlp", "mnist")) == pixels(
+        loss_curves(Runs(entries, plan), "mlp", "mnist")
+    )
 
 
 # Figures of a user's own plan
@@ -118,7 +146,7 @@ def test_loss_curves_are_means_of_the_runs_that_scel_chose(plan, entries):
                 runs = entries_where(entries, trial=trial, **names)
                 chosen.append(min(runs, key=lambda e: e.curves["scel"][-1]))
             for line, curve in zip(ax.lines[2 * i :], ("loss", "scel"), strict=False):
-                values = np.array([e.curves[curve] for e in chosen])
+                values = np.array([e.curves[curve].round(4) for e in chosen])
                 np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
                 assert line.get_xdata().tolist() == list(range(1, 31))
                 band = ax.collections[ax.lines.index(line)].get_paths()[0].vertices

@@ -1,9 +1,12 @@
-"""A ledger in a temporary folder."""
+"""A ledger in a temporary folder, and jobs for it."""
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from sweep_helpers import PLAN, UNRULY, jobs_of, unruly_plan
 from ybar.experiments.runs.ledger import Ledger
 
 
@@ -11,3 +14,19 @@ from ybar.experiments.runs.ledger import Ledger
 def ledger(tmp_path):
     with Ledger(tmp_path / "runs.sqlite") as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    return jobs_of(PLAN)
+
+
+@pytest.fixture
+def unruly(tmp_path, monkeypatch):
+    """Jobs with losses of a user that fail, beside two that do not."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("YBAR_TEST_MARK", str(tmp_path / "mark"))
+    (tmp_path / "unruly.py").write_text(UNRULY)
+    sys.modules.pop("unruly", None)
+    yield lambda *names, **how: jobs_of(unruly_plan(*names, **how), tmp_path)
+    sys.modules.pop("unruly", None)

@@ -18,33 +18,18 @@ import dask
 import numpy as np
 import pytest
 
-from sweep_helpers import PLAN, UNRULY, Here, jobs_of, scores, unruly_plan
+from sweep_helpers import PLAN, UNRULY, Here, jobs_of, scores
+from ybar.distributed.workers import WorkerError
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.runs import cluster as clusters
 from ybar.experiments.runs import sweep as sweeps
-from ybar.experiments.runs.cluster import Cluster, ExecutionError
+from ybar.experiments.runs.cluster import Cluster
 from ybar.experiments.runs.ledger import Ledger
 from ybar.experiments.runs.sweep import sweep
 
 distributed = pytest.importorskip("distributed")
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def jobs():
-    return jobs_of(PLAN)
-
-
-@pytest.fixture
-def unruly(tmp_path, monkeypatch):
-    """Jobs with losses of a user that fail, beside two that do not."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("YBAR_TEST_MARK", str(tmp_path / "mark"))
-    (tmp_path / "unruly.py").write_text(UNRULY)
-    sys.modules.pop("unruly", None)
-    yield lambda *names, **how: jobs_of(unruly_plan(*names, **how), tmp_path)
-    sys.modules.pop("unruly", None)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -136,7 +121,7 @@ def test_what_ends_beside_an_error_of_the_machine_is_recorded(jobs, ledger, monk
         while workers.n_free() < 2:
             pass
         monkeypatch.setattr(distributed, "wait", wait_for_both)
-        with pytest.raises(ExecutionError, match="f" * 64):
+        with pytest.raises(WorkerError, match="f" * 64):
             sweep([bad, good], ledger, workers)
     assert set(ledger.hashes()) == set(plan_jobs.hashes(good))
 
@@ -145,11 +130,11 @@ def test_a_module_that_workers_lack_or_have_otherwise_stops_the_sweep(unruly, le
     (job,) = unruly("well", rates=[1e-2])
     with closing(Cluster(None, 1)) as workers:
         (tmp_path / "unruly.py").write_text(UNRULY + "\n# changed\n")
-        with pytest.raises(ExecutionError, match=r"unruly:well.*sha256"):
+        with pytest.raises(WorkerError, match=r"unruly:well.*sha256"):
             sweep([job], ledger, workers)
     with closing(Cluster(None, 1)) as workers:
         (tmp_path / "unruly.py").unlink()
-        with pytest.raises(ExecutionError, match="No module named 'unruly'"):
+        with pytest.raises(WorkerError, match="No module named 'unruly'"):
             sweep([job], ledger, workers)
     assert ledger.hashes() == {}
 
@@ -157,7 +142,7 @@ def test_a_module_that_workers_lack_or_have_otherwise_stops_the_sweep(unruly, le
 def test_a_scheduler_that_does_not_answer_is_one_clear_error(monkeypatch):
     monkeypatch.setattr(clusters, "_SECONDS_TO_CONNECT", 0.5)
     with (
-        pytest.raises(ExecutionError, match=r"tcp://127\.0\.0\.1:9"),
+        pytest.raises(WorkerError, match=r"tcp://127\.0\.0\.1:9"),
         closing(Cluster("tcp://127.0.0.1:9", 1)),
     ):
         pass
@@ -169,7 +154,7 @@ def test_a_port_that_accepts_and_stays_silent_is_one_clear_error(monkeypatch):
         port.bind(("127.0.0.1", 0))
         port.listen()
         address = f"tcp://127.0.0.1:{port.getsockname()[1]}"
-        with pytest.raises(ExecutionError, match=re.escape(address)) as silent:
+        with pytest.raises(WorkerError, match=re.escape(address)) as silent:
             Cluster(address, 1)
     assert "\n" not in str(silent.value)
 
@@ -201,7 +186,7 @@ def test_a_scheduler_that_freezes_stops_the_sweep(remote, jobs, ledger, monkeypa
     with closing(Cluster(address, 1)) as workers:
         workers.submit(jobs[0])
         process.send_signal(signal.SIGSTOP)
-        with pytest.raises(ExecutionError, match="scheduler of the cluster was lost"):
+        with pytest.raises(WorkerError, match="scheduler of the cluster was lost"):
             sweep(jobs, ledger, workers)
     assert time.monotonic() - start < 30
 
@@ -297,7 +282,7 @@ def test_a_worker_that_is_killed_while_it_starts_is_replaced(killed_at_start, tm
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_workers_that_are_always_killed_as_they_start_stop_the_sweep(killed_at_start, monkeypatch):
     monkeypatch.setattr(clusters.local, "_STARTS", 2)
-    with killed_at_start(always=True), pytest.raises(ExecutionError), closing(Cluster(None, 1)):
+    with killed_at_start(always=True), pytest.raises(WorkerError), closing(Cluster(None, 1)):
         pass
 
 

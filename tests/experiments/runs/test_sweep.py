@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from sweep_helpers import PLAN, UNRULY, Here, jobs_of, unruly_plan
+from sweep_helpers import PLAN, Here, jobs_of, unruly_plan
 from ybar.experiments.plan import jobs as plan_jobs
 from ybar.experiments.plan.model import Dataset
 from ybar.experiments.runs import data, run, sweep
@@ -14,22 +14,6 @@ from ybar.experiments.runs.ledger import Ledger
 from ybar.experiments.runs.sweep import Died
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def jobs():
-    return jobs_of(PLAN)
-
-
-@pytest.fixture
-def unruly(tmp_path, monkeypatch):
-    """Jobs with losses of a user that fail, beside two that do not."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("YBAR_TEST_MARK", str(tmp_path / "mark"))
-    (tmp_path / "unruly.py").write_text(UNRULY)
-    sys.modules.pop("unruly", None)
-    yield lambda *names, **how: jobs_of(unruly_plan(*names, **how), tmp_path)
-    sys.modules.pop("unruly", None)
 
 
 class Forbidden(Here):

@@ -132,7 +132,7 @@ def config(job: Job, training: Training) -> dict[str, Any]:
     """Return everything that a run's outcome depends on, and nothing about the machine."""
     kind = next(name for name, cls in KINDS.items() if isinstance(job.base, cls))
     setting = {name: value for name, value in asdict(job.setting).items() if name != "name"}
-    if setting["classes"] is None:
+    if not setting["classes"]:
         del setting["classes"]
     version, sha256 = training.code
     what = asdict(training) | {"source": sha256, "loss_version": version}

@@ -91,7 +91,9 @@ class Setting:
     name: str
     transition: str | tuple[tuple[float, ...], ...]
     noise: Share = 0.0
-    classes: tuple[str, ...] | None = None  # of the rows; None: in the order of the data's classes
+    # The names of the rows. Without names they are in the order of the data's classes: (), if that
+    # is what the plan says, None if it is assumed.
+    classes: tuple[str, ...] | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KNOWN_KEYS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cast
 
-from ... import datasets, transition
+from ... import datasets
 from ...neural import methods as networks
 from ...transition.counting import ANNOTATORS
 from ...transition.reading import WORDS, read_matrix
@@ -60,29 +60,28 @@ def _definitions(info: Info) -> Definitions:
 
 
 class _Matrix(NamedTuple):
-    """A transition matrix, or the word for one, and the classes of its rows if they are named."""
+    """A transition matrix, or the word for one, and its classes as in `Setting`."""
 
     rows: str | tuple[tuple[float, ...], ...]
     classes: tuple[str, ...] | None = None
 
 
 def _matrix(value: Any, info: Info) -> _Matrix:
-    if isinstance(value, str) and value in WORDS:
+    if isinstance(value, str) and value in WORDS:  # built for each trial and data set
         return _Matrix(value)
-    words = ", ".join(map(repr, (*WORDS, *ANNOTATORS)))
-    allowed = f"be {words}, rows of numbers, or the path of a CSV file"
-    rows, classes = value, None
+    of_annotators = isinstance(value, str) and value in ANNOTATORS
+    is_path = isinstance(value, str) and not of_annotators
     try:
-        if isinstance(value, str) and value in ANNOTATORS:  # the classes are other data's
-            rows = transition.annotators(value)
-        elif isinstance(value, str):
-            rows, classes = read_matrix(_regular(_definitions(info).path(value)))
-        T = transition.check(rows)
-    except (ValueError, TypeError, OSError) as error:
-        raise ValueError(f"{allowed} ({error})") from error
-    return _Matrix(
-        tuple(tuple(row) for row in T.tolist()), None if classes is None else tuple(classes)
-    )
+        matrix = read_matrix(_regular(_definitions(info).path(value)) if is_path else value)
+    except (ValueError, OSError) as error:
+        words = ", ".join(map(repr, (*WORDS, *ANNOTATORS)))
+        raise ValueError(
+            f"be {words}, rows of numbers, or the path of a CSV file ({error})"
+        ) from error
+    rows = tuple(map(tuple, matrix.T.tolist()))
+    if of_annotators:  # the names are those of other data
+        return _Matrix(rows, ())
+    return _Matrix(rows, None if matrix.classes is None else tuple(matrix.classes))
 
 
 def _regular(path: Path) -> Path:

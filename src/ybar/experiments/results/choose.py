@@ -122,6 +122,15 @@ class Runs:
         chosen = (self.choose(part, method, dataset, setting, trial, rule) for trial in trials)
         return [each for each in chosen if each is not None]
 
+    def find_undecided(
+        self, part: Part, method: Method, dataset: Dataset, setting: Setting
+    ) -> list[Entry]:
+        """Return the runs of trials that are not complete: any of them may be chosen later."""
+        trials = (
+            self._find_ended(part, method, dataset, setting, trial) for trial in range(part.trials)
+        )
+        return [entry for ended in trials if None in ended for entry in ended if entry is not None]
+
     def n_failed(
         self, part: Part, method: Method, dataset: Dataset, setting: Setting, rule: Rule
     ) -> int:

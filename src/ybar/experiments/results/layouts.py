@@ -16,7 +16,7 @@ from .choose import Rule
 __all__ = ["COMPARISONS", "Layout", "Row", "caption", "layouts"]
 
 COMPARISONS = ("decoders", "validation-", "tuning-")
-"""How the names begin of tables whose rows are ways to use one training, rather than methods."""
+"""How the names of tables begin whose rows compare uses of one training, not methods."""
 
 # The rows of those tables, and what each row changes in the method.
 _DECODERS = {"MAX": {"decoder": "max"}, "L1": {"decoder": "l1"}}

@@ -148,14 +148,14 @@ def _share(part: int, of: int) -> str:
 def _choices(runs: Runs) -> str:
     """Return how many cells agree under each choice that the paper leaves open, as Markdown."""
     lines = [
-        "| epoch | URE under | cells run | agree | share |",
-        "|---|---|---|---|---|",
+        "| epoch | T of the URE | cells run | agree |",
+        "|---|---|---|---|",
     ]
     for epoch, ure in itertools.product(EPOCHS, URES):
         total = tables.agreement(tables.build(runs, epoch=epoch, ure=ure))
-        share = f"{100 * total.agree / total.run:.0f}%" if total.run else "–"
-        under = "the T given" if ure == "given" else "uniform T"
-        lines.append(f"| {epoch} | {under} | {total.run} | {total.agree} | {share} |")
+        T = "the learner's" if ure == "given" else ure
+        agree = _share(total.agree, total.run)
+        lines.append(f"| {epoch} | {T} | {total.run} | {agree} |")
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,7 @@ from ...displays.drawing import drawn_names
 from ...utils.extras import require
 from ...utils.typing import AnyArray
 from ..plan.model import Dataset, Method, Part, Setting
+from ..runs import transfer
 from ..runs.entry import Entry
 from .choose import Rule, Runs
 from .layouts import COMPARISONS
@@ -52,7 +53,10 @@ def loss_curves(runs: Runs, part: Part, dataset: Dataset) -> Figure | None:
     each trial with the learning rate chosen at the last epoch; bands are one standard deviation to
     both sides.
     """
-    panels = {setting: _histories(runs, part, dataset, setting) for setting in part.settings}
+    panels: dict[Setting, Histories] = {
+        setting: {m: _history(runs, part, m, dataset, setting) for m in _drawn_methods(part)}
+        for setting in part.settings
+    }
     methods = [m for m in _drawn_methods(part) if any(panel[m] for panel in panels.values())]
     if not methods:
         return None
@@ -84,16 +88,20 @@ def loss_curves(runs: Runs, part: Part, dataset: Dataset) -> Figure | None:
 
 
 def drawn_from(runs: Runs) -> dict[str, dict[str, AnyArray]]:
-    """Return the curves that `loss_curves` draws, by the hash of their run.
+    """Return the curves that `loss_curves` draws, or may draw later, by the hash of their run.
 
-    An export with only these curves, a small part of all, is enough for all tables and figures.
+    An export with only these curves, a small part of all, is enough for all tables and figures,
+    also after the missing runs are added.
     """
     return {
         entry.hash: {name: entry.curves[name] for name in _LOSSES}
         for part in runs.plan.parts
+        for method in _drawn_methods(part)
         for dataset, setting in itertools.product(part.datasets, part.settings)
-        for trials in _histories(runs, part, dataset, setting).values()
-        for entry in trials
+        for entry in (
+            *_history(runs, part, method, dataset, setting),
+            *_with_losses(runs.find_undecided(part, method, dataset, setting)),
+        )
     }
 
 
@@ -102,12 +110,16 @@ def _drawn_methods(part: Part) -> list[Method]:
     return by_scel or list(part.methods)
 
 
-def _histories(runs: Runs, part: Part, dataset: Dataset, setting: Setting) -> Histories:
-    histories = {}
-    for method in _drawn_methods(part):
-        chosen = runs.choose_all(part, method, dataset, setting, Rule())
-        histories[method] = [c.entry for c in chosen if c.entry.curves.keys() >= _LOSSES.keys()]
-    return histories
+def _history(
+    runs: Runs, part: Part, method: Method, dataset: Dataset, setting: Setting
+) -> list[Entry]:
+    """Return the chosen run of each trial, if it has its losses."""
+    chosen = runs.choose_all(part, method, dataset, setting, Rule())
+    return _with_losses(each.entry for each in chosen)
+
+
+def _with_losses(entries: Iterable[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.curves.keys() >= _LOSSES.keys()]
 
 
 def _draw_losses(ax: Any, histories: Sequence[list[Entry]]) -> None:
@@ -118,7 +130,7 @@ def _draw_losses(ax: Any, histories: Sequence[list[Entry]]) -> None:
         if not entries:
             continue
         for curve, (_, style) in _LOSSES.items():
-            values = np.array([entry.curves[curve] for entry in entries], dtype=np.float64)
+            values = np.array([transfer.rounded(entry.curves[curve]) for entry in entries])
             epochs = np.arange(1, values.shape[1] + 1)
             # CPE-F and CPE-T may coincide: their markers alternate.
             step = max(3, len(epochs) // 5)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...utils import text as text
+from ...utils import text
 from ...utils.extras import require
 from .tables import Cell, Table, as_text
 

@@ -28,10 +28,6 @@ _IMPORTED_ONCE = ["distributed.nanny", __name__, "ybar.neural.fitting"]  # the l
 _SETTINGS = {"distributed.scheduler.allowed-failures": 0}
 
 
-ExecutionError = WorkerError
-"""No job can be run; the message says why and what to do."""
-
-
 class Cluster:
     """The workers of a Dask cluster; each of their threads runs one job.
 
@@ -89,7 +85,7 @@ class Cluster:
             self._warned = True
             warnings.warn("the cluster has no workers; waiting until one connects", stacklevel=4)
         if self.local and alone > _SECONDS_WITHOUT_WORKERS:
-            raise ExecutionError(
+            raise WorkerError(
                 "the local cluster lost all its workers and did not replace them. Run the same "
                 "command again to continue"
             )
@@ -117,7 +113,7 @@ class Cluster:
             elif share is not None:
                 progress(job, share)
         if self._broken and not ended:  # first record the jobs that ended
-            raise ExecutionError(self._broken)
+            raise WorkerError(self._broken)
         return ended
 
     def _result(self, future: Any) -> list[Entry] | Died | None:
@@ -146,7 +142,7 @@ class Cluster:
         try:
             yield
         except Exception as error:
-            raise ExecutionError(
+            raise WorkerError(
                 f"the scheduler of the cluster was lost ({type(error).__name__}). Restart the "
                 "scheduler, then run the same command again to continue"
             ) from error

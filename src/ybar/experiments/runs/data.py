@@ -112,8 +112,8 @@ def matrix_of(
 ) -> FloatArray:
     """Return the matrix of a setting, its rows and columns in the order of the data's classes."""
     T = setting.transition
-    names = None if setting.classes is None else list(setting.classes)
-    source = T if isinstance(T, str) else Matrix(np.asarray(T), names)
+    names = list(setting.classes or [])
+    source = T if isinstance(T, str) else Matrix(np.asarray(T), names or None)
     name = f"transition of setting {setting.name!r}"
     return read_matrix(source, list(classes), random_state=rng, name=name).T
 

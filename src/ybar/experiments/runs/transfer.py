@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...utils import text as text
+from ...utils import text
 from ...utils.checks import shown
 from ...utils.errors import InputError, input_errors
 from ...utils.extras import require
 from ...utils.files import as_path, target_file, write_whole
-from ...utils.typing import AnyArray
+from ...utils.typing import AnyArray, FloatArray
 from ..plan import jobs as plan_jobs
 from .entry import Entry
 from .ledger import Ledger, LedgerError
@@ -193,6 +193,11 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     return " ".join(f"{each:.{_DIGITS_OF_CURVES}g}" for each in value)
+
+
+def rounded(curve: AnyArray) -> FloatArray:
+    """Return a curve with the digits of a CSV: figures of a ledger and its export are the same."""
+    return np.array(_cell(curve).split(), np.float64)
 
 
 def _read_csv(source: Path) -> list[Entry]:

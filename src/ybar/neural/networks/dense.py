@@ -15,6 +15,7 @@ from numpy.random import SFC64, Generator
 from torch import Tensor
 
 from ...utils.typing import AnyArray
+from .products import multiply
 
 _LEVELS = 2**16
 _ALIGNED = 16  # floats in a cache line
@@ -120,14 +121,14 @@ class Dense:
             self._drop(x.unsqueeze(0), 0)
         layers = self._layers(len(x))
         first = layers[0]
-        torch.addmm(self.first_bias, self.first_weight, x.t(), out=first.z)
+        multiply(self.first_weight, x.t(), first.z, self.first_bias)
         for layer, (before, now) in enumerate(itertools.pairwise(layers), start=1):
             before.z.relu_()
             if train:
                 self._drop(before.by_run, layer)
             weight, bias = self.weight[layer], self.bias_columns[layer]
             for run in range(self.n_runs):
-                torch.addmm(bias[run], weight[run], before.by_run[run], out=now.by_run[run])
+                multiply(weight[run], before.by_run[run], now.by_run[run], bias[run])
         self.x = x
         return layers[-1].by_run.transpose(1, 2)
 
@@ -141,15 +142,15 @@ class Dense:
             torch.sum(g_by_run, 2, out=self.bias_gradient[layer])
             for run in range(self.n_runs):
                 g, h = g_by_run[run], before.by_run[run]
-                torch.mm(g, h.t(), out=self.weight_gradient[layer][run])
-                torch.mm(weight[run].t(), g, out=before.g_by_run[run])
+                multiply(g, h.t(), self.weight_gradient[layer][run])
+                multiply(weight[run].t(), g, before.g_by_run[run])
             # z is above 0 exactly where neither ReLU nor dropout blocked it.
             _where_above(before.g, before.z, 0.0, before.g)
             if self.drop[layer]:
                 before.g.mul_(_scale(self.drop[layer]))
             g_by_run = before.g_by_run
         torch.sum(layers[0].g, 1, out=self.first_bias_gradient)
-        torch.mm(layers[0].g, self.x, out=self.first_weight_gradient)
+        multiply(layers[0].g, self.x, self.first_weight_gradient)
 
     def _drop(self, h: Tensor, layer: int) -> None:
         """Set entries of h, (runs, ...), to 0 at random, the same for all runs; scale the rest."""
