@@ -220,6 +220,8 @@ X, Y = np.zeros((4, 2)), np.arange(4)
         ("a.npz", lambda: GARBAGE, "not a zip file"),
         ("a.npz", lambda: npz(X=X, y=Y)[:-40], "not a zip file"),
         ("a.npz", lambda: flip_payload(npz(X=np.eye(40), y=np.arange(40))), "decompress"),
+        ("a.npz", lambda: npz(X=X.view("V8"), y=Y), "X must hold numbers .* got .* [|]V8"),
+        ("a.npz", lambda: npz(X=np.zeros((10**9, 0)), y=Y), "oversized"),
         ("a.npz", lambda: npz(X=X), r"needs .* or \('X', 'y'\); got \['X'\]"),
         ("a.npz", lambda: npz(X=X, y=np.array(["a", None, "b", 1])), "y holds Python objects"),
         ("a.npz", lambda: npz(X=X.astype(object), y=Y), "X holds Python objects"),

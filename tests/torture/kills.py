@@ -55,9 +55,7 @@ def prepare_predict(folder):
     frame["not"] = rng.choice(["cat", "dog", "bird"], 4000)
     frame.to_csv(folder / "rows.csv", index=False)
     fit = ("fit", folder / "rows.csv", "--label", "not", "--model", folder / "m.ybar")
-    code, _, errors = child.command(folder, *fit, "--candidates", "linear")
-    if code and "No such option" in errors:
-        code, _, errors = child.command(folder, *fit)
+    code, _, errors = child.command(folder, *fit, "--method", "logistic")
     if code:
         raise RuntimeError(errors)
     out = folder / "expected.csv"

@@ -3,22 +3,30 @@
 import child
 
 GOOD = """
-title = "Small"
+name = "Small"
 trials = 1
 datasets = ["digits"]
+settings = ["mine"]
+
+[[setting]]
+name = "mine"
+transition = "uniform"
+
+[[base]]
+name = "linear"
+kind = "network"
 methods = ["cpe-f"]
 learning_rates = [0.01]
-
-[[settings]]
-name = "uniform"
-transition = "uniform"
+epochs = 1
 """
 
-# A line of the plan, and what replaces it.
+# A line of the plan, and what replaces it; the first replaces nothing.
 CHANGES = (
+    (GOOD, GOOD),
     ("trials = 1", "trials = 1000000000"),
     ("trials = 1", "trials = -1"),
     ("trials = 1", "trials = 1e400"),
+    ("epochs = 1", "epochs = 1000000000000"),
     ('transition = "uniform"', 'transition = "/dev/zero"'),
     ('transition = "uniform"', 'transition = "/proc/self/mem"'),
     ('transition = "uniform"', 'transition = "../../../../etc/passwd"'),
@@ -27,14 +35,13 @@ CHANGES = (
     ("learning_rates = [0.01]", f"learning_rates = {[0.1] * 10**5}"),
     ("learning_rates = [0.01]", "learning_rates = [nan, inf, -1]"),
     ('methods = ["cpe-f"]', 'methods = ["os:system"]'),
-    ('methods = ["cpe-f"]', 'methods = ["evil:method"]'),
-    ('title = "Small"', f'title = "{"x" * 10**6}"'),
-    ('title = "Small"', "title = " + "[" * 5000 + "]" * 5000),
-    ('title = "Small"', "title = \x00"),
-    ('name = "uniform"', 'name = "../../x"'),
-    ("[[settings]]", "[[settings]]\n" * 1000),
+    ("[[setting]]", '[[method]]\nname = "evil"\nloss = "evil:method"\n\n[[setting]]'),
+    ('name = "Small"', f'name = "{"x" * 10**6}"'),
+    ('name = "Small"', "name = " + "[" * 5000 + "]" * 5000),
+    ('name = "Small"', "name = \x00"),
+    ('name = "mine"', 'name = "../../x"'),
+    ("[[setting]]", "[[setting]]\n" * 1000),
     ("trials = 1", "trials = true"),
-    ("trials = 1", ""),
     (GOOD, ""),
 )
 

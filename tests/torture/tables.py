@@ -94,6 +94,25 @@ def npz_objects(place, rng):
     return place / "x.npz"
 
 
+def npz_records(place, rng):
+    records = np.zeros(30, [("a", "f8"), ("b", "i4", 3)])
+    np.savez(place / "x.npz", X=records, **{"not": np.arange(30) % 3})
+    return place / "x.npz"
+
+
+def npz_no_bytes(place, rng):
+    """Declare items that take no bytes, or an axis beside one of length 0."""
+    descr, shape = (("|S0", (10**12,)), ("<f8", (0, 10**12)))[rng.integers(2)]
+    array = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        array, {"descr": descr, "fortran_order": False, "shape": shape}
+    )
+    with zipfile.ZipFile(place / "x.npz", "w") as archive:
+        for name in ("X", "not"):
+            archive.writestr(f"{name}.npy", array.getvalue())
+    return place / "x.npz"
+
+
 def damaged_table(place, rng):
     content = bytearray(GOOD.encode())
     for where in rng.integers(0, len(content), 20):
@@ -243,6 +262,8 @@ ATTACKS = (
     truncated_png,
     npz_bomb,
     npz_objects,
+    npz_records,
+    npz_no_bytes,
     float_tiff,
     long_cell,
     quotes,

@@ -14,22 +14,7 @@ from ..utils.typing import AnyArray
 # and passes some of them to other programs: PostScript to Ghostscript.
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF")
 _MOST_PIXELS = 50_000_000
-_EIGHT_BITS = [
-    "1",
-    "L",
-    "LA",
-    "La",
-    "P",
-    "PA",
-    "RGB",
-    "RGBA",
-    "RGBa",
-    "RGBX",
-    "CMYK",
-    "YCbCr",
-    "LAB",
-    "HSV",
-]
+_EIGHT_BITS = ("1", "L", "LA", "La", "P", "PA", "CMYK", "YCbCr", "LAB", "HSV")
 _WHITE = 65535  # in 16 bits
 
 
@@ -63,12 +48,13 @@ def read_grey(path: Path, size: int, as_error: type[ValueError] = ValueError) ->
 
 
 def _grey(pillow: Any, opened: Any, path: Path, as_error: type[ValueError]) -> Any:
-    if opened.mode in _EIGHT_BITS:
+    if opened.mode in _EIGHT_BITS or opened.mode.startswith("RGB"):
         return opened.convert("L")
     # Older versions of Pillow open a PNG of 16 bits as "I".
     if opened.mode.startswith("I;16") or (opened.mode == "I" and opened.format == "PNG"):
-        values = np.asarray(opened, np.float32) * np.float32(255 / _WHITE)
-        return pillow.fromarray(np.rint(values).astype(np.uint8))
+        values = np.array(opened, np.float32)
+        values *= np.float32(255 / _WHITE)  # in place, as all below: an image may be large
+        return pillow.fromarray(np.rint(values, out=values).astype(np.uint8))
     raise as_error(
         f"{path} must have 8 or 16 bits per channel; Pillow calls its pixels {opened.mode!r}. "
         "Save it as an image of 8 bits"

@@ -121,7 +121,10 @@ def _declared_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -
         shape, _, dtype = (one if version == (1, 0) else two)(stream)
     if dtype.hasobject:
         raise ValueError(f"{key} holds Python objects, and nothing is unpickled here")
-    return max(entry.file_size, math.prod(shape) * dtype.itemsize)
+    if dtype.kind == "V":
+        raise ValueError(f"{key} must hold numbers or text; got items of the type {dtype.str}")
+    # Items of no bytes, and axes beside one of length 0, can be very many all the same.
+    return max(entry.file_size, math.prod(max(n, 1) for n in shape) * max(dtype.itemsize, 1))
 
 
 def _read_npy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, key: str) -> AnyArray:
