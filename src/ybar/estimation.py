@@ -55,9 +55,10 @@ def estimate_from_probabilities(
     - q is accurate: the model is fitted to many labels and separates the classes;
     - every class has examples whose class is certain ("anchors", "vertices"), or examples that are
       uncertain between few classes at a time, for many such groups ("volume");
-    - no row of T is a mixture of other rows, and no other assignment of rows to classes makes the
-      product of the diagonal as small. If some classes are almost never ruled out for examples of
-      others, as under `ybar.transition.strong`, that needs thousands of labels per class.
+    - no row of T is a mixture of other rows, and the assignment of rows to classes with the
+      smallest product of the diagonal is unique. If some classes are almost never ruled out for
+      examples of others, as under `ybar.transition.strong`, that needs thousands of labels per
+      class.
 
     Complementary labels can check a part of the first condition: pass the labels of held-out rows
     as `y_comp`. The other conditions cannot be checked without true labels. A few rows with both

@@ -36,8 +36,8 @@ class CPEBoostingClassifierCV(ComplementaryClassifier):
     ``method="cpe-f"`` trees estimate p, and T is part of the loss -log (Tᵀp)[ȳ], as for networks.
 
     One fit per learning rate yields the held-out SCEL of every number of trees on the way; the
-    features are binned once for all rates. A rate stops early if it seems unable to win: if its
-    loss, decreasing as fast as over the last 5 candidates, would end above the best SCEL so far.
+    features are binned once for all rates. A rate stops early if its loss would
+    end above the best SCEL so far, were it to decrease as fast as over the last 5 candidates.
     This is a heuristic: held-out losses are noisy, so the rule can stop the rate that would have
     won, and the selected pair can differ from that of the full search. ``early_stopping=False``
     evaluates all pairs. The best pair is then fitted to all rows.

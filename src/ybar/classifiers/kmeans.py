@@ -44,8 +44,9 @@ class CPEKMeansClassifierCV(ComplementaryClassifier):
 
     K-means divides all rows, labelled or not, into small cells, which Ward's method merges step by
     step. For each candidate number of clusters, K-means starts from the merged cells. In each
-    cluster, p maximises the likelihood of the pooled labels under T. (One more label, drawn with
-    equally likely classes, is added to each cluster, so that no possible label has probability 0.)
+    cluster, p maximises the likelihood of the pooled labels under T. The counts
+    of each cluster include one additional label, spread as T expects it for equally likely classes,
+    so that no possible label has probability 0.
     Clusters do not depend on labels, so folds hold out labels only.
 
     Distances decide what a cluster is: scale the features first, for example with

@@ -41,7 +41,7 @@ def fit(
     not_allowed: dict[str, bool],
     **options: Any,
 ) -> None:
-    """Fit a model to several files, save it, and print what is known about it."""
+    """Fit a model to several files, save it, and print its summary."""
     from .. import persistence
     from ..tables import partitioned, writing
     from ..tables.files import DataError

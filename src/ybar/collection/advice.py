@@ -95,8 +95,9 @@ def _advice(plan: CollectionPlan) -> list[str]:
     rival = choose([d for d in others if d is not best])
     if best.enforceable and rival is not None and _value(rival) > _value(best):
         lines.append(
-            f"{plain(rival.name)} would be better, {_worth(rival)}, if the labels followed its T. "
-            "You cannot enforce its T: only annotators who know the class can draw from it."
+            f"The design '{plain(rival.name)}' would be better, {_worth(rival)}, if the labels "
+            "followed its T. You cannot enforce its T: only annotators who know the class can draw "
+            "from it."
         )
     return lines
 

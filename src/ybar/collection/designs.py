@@ -7,8 +7,9 @@ With π[k] the share of menus that begin with k, and s[a, b] the share of menus 
     T[y, k] = π[k] + s[y, k]    for k ≠ y.
 
 So menus can produce T if and only if some distribution π satisfies ``π[k] ≤ T[y, k]`` for all
-y ≠ k, that is if ``Σ_k min_{y≠k} T[y, k] ≥ 1``; s is the rest of T. Uniform noise does not change
-this condition. Questions about a subset of the classes produce other matrices: see `subsets`.
+y ≠ k. Such a π exists if ``Σ_k min_{y≠k} T[y, k] ≥ 1``; s is the rest of T. Uniform noise does not
+change this condition. Questions about a subset of the classes produce other matrices: see
+`subsets`.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ SUBSETS = "subsets"
 _ROUNDING = 1e-9  # probabilities that differ by less count as equal
 
 HOW = {
-    "uniform": "ask 'is it a k?' with k drawn at random, and keep the no's",
+    "uniform": "ask 'is it a k?' with k drawn at random, and keep the negative answers",
     "cycle": (
         "put the classes in a circle, show one drawn at random and the next one, and ask for the "
         "first of the two that it is not"
     ),
 }
 _BY_SUBSET = (
-    "ask 'is it one of these {size}?' with a row of .subsets drawn at random, and keep the no's; "
-    "the label is the number of the row"
+    "ask 'is it one of these {size}?' with a row of .subsets drawn at random, and keep the "
+    "negative answers; the label is the number of the row"
 )
 _BY_MENU = "show menus of two as often as its .menus say, and ask for the first that it is not"
 _BY_CLASS = "the annotator must know the class and draw from its row of T"

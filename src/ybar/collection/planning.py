@@ -150,11 +150,11 @@ def plan(
     labels per class for 90%       82     69       14     83      39      8
     labels per class for 99%      124    105       22    131      73     12
     Recommended: subsets. Ask 'is it one of these 5?' with a row of .subsets drawn at random,
-    and keep the no's; the label is the number of the row.
+    and keep the negative answers; the label is the number of the row.
     22 labels identify the class of examples that look alike (99%); 6,000 are enough for 272
     such groups.
-    few would be better, 1.285 bits per label, if the labels followed its T. You cannot enforce
-    its T: only annotators who know the class can draw from it.
+    The design 'few' would be better, 1.285 bits per label, if the labels followed its T. You
+    cannot enforce its T: only annotators who know the class can draw from it.
     """
     n = checks.whole_number(n_classes, "n_classes", 2)
     noise = checks.number(noise, "noise", "a number from 0 (no noise) to 1 (only noise)", 0, 1)

@@ -1,4 +1,4 @@
-"""Questions about a subset of the classes: "is it one of these m?", of which the no's are kept.
+"""Questions about a subset of the classes: "is it one of these m?". Answers "no" are labels.
 
 Question k lists the subset S_k, and an answer "no" is the label k: it excludes all m classes of
 S_k, k among them. With one of K questions drawn at random,
@@ -30,7 +30,7 @@ def best_subsets(n: int, noise: float, largest: int) -> IntArray | None:
     """Return the subsets, one per row, that identify a class with the fewest questions.
 
     Sizes from 2 to `largest` are compared by the number of questions for an error of 1%, with
-    uniform noise of this level (if it is everything, without). None if no size has an invertible T.
+    uniform noise of this level; a level of 1 counts as 0. None if no size has an invertible T.
     """
     noise = 0.0 if noise == 1 else noise
     best, fewest = None, np.inf
@@ -47,7 +47,7 @@ def best_subsets(n: int, noise: float, largest: int) -> IntArray | None:
 
 
 def transition_of(subsets: IntArray) -> FloatArray:
-    """Return the T of one question for each subset, drawn at random, of which the no's are kept."""
+    """Return the T of the answers "no", if each question names a subset drawn at random."""
     n, size = subsets.shape
     T = np.full((n, n), 1 / (n - size))
     T[subsets, np.arange(n)[:, None]] = 0.0

@@ -99,7 +99,7 @@ def _without_login(mirror: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def _seconds(size: int) -> float:
-    """Return the time that a file may take, tries included."""
+    """Return the time limit for a file, all attempts together."""
     return PATIENCE + size / SLOWEST
 
 

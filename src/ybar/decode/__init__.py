@@ -120,7 +120,7 @@ def class_probabilities(q: ArrayLike, T: ArrayLike) -> FloatArray:
     block together, until the log-likelihood is within 1e-9 of its maximum (in nats per label; 1e-6
     for more than 100 classes): with ``g = T (q / (p T))`` no p is better by more than max(g) - 1.
 
-    The part of q on labels that no class can have under T (a zero column) is ignored.
+    Entries of q at labels that T gives to no class (a column of zeros) are ignored.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class DecoderDisplay:
         The panels.
     figure_ : matplotlib Figure
     scores_ : ndarray of shape (N, K)
-        What the decoder compares: distances, of which the smallest wins, or p, the largest.
+        What the decoder compares: distances (the smallest is decoded) or p (the largest is).
     decoded_ : ndarray of shape (N,)
         The class of each example.
 

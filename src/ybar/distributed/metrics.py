@@ -108,7 +108,7 @@ def ure_zero_one(
 
 
 def computed(parts: list[Any], name: str) -> Sums:
-    """Return the sums of all blocks, of which some must have a label that counts."""
+    """Return the sums of all blocks; at least one label must have a positive weight."""
     sums: Sums
     (sums,) = compute([reduced(parts, Sums.merged)])
     if not sums.rows:

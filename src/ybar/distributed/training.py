@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import ctypes
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -56,9 +58,18 @@ def prepared(X: Any, y: Any, weights: Any, scheme: Scheme, number: int) -> Part:
     n = int(scheme.fraction * len(codes) + generator.random())  # right on average
     held_out[generator.choice(len(codes), n, replace=False)] = True
     kind = np.uint8 if len(scheme.words.table) <= 256 else np.int32
-    return Part(
-        codes, scheme.words.codes(y).astype(kind), as_weights(weights, len(codes)), held_out
-    )
+    observation = scheme.words.codes(y).astype(kind)
+    release_memory()
+    return Part(codes, observation, as_weights(weights, len(codes)), held_out)
+
+
+def release_memory() -> None:
+    """Return memory that is free to the operating system, where allocators would keep it."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # not glibc
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 @dataclass(frozen=True)
@@ -169,6 +180,7 @@ def train(
         The model of each rate, in LightGBM's text form; on codes, see `binning.on_features`.
     """
     lightgbm: Any = require("lightgbm", "boosting", "ybar.distributed")
+    release_memory()
     texts = []
     with _connected(lightgbm, network):
         params = {**params, **network.learner}

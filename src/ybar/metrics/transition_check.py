@@ -88,7 +88,7 @@ def check_transition(
     sample_weight: ArrayLike | None = None,
     level: float = _LEVEL,
 ) -> TransitionCheck:
-    r"""Test whether complementary labels refute T, whatever the classes of the rows are.
+    r"""Test whether complementary labels refute T, for any distribution of the classes.
 
     Estimates without true labels (error rates, confusion matrices) are valid only if the labels
     were drawn from T. Complementary labels alone can show that they were not, because T has these

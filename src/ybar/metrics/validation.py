@@ -51,8 +51,8 @@ def scel(
 ) -> float | tuple[float, float]:
     """Return the surrogate complementary estimation loss: the mean of -log q[ȳ]. Lower is better.
 
-    Up to a constant that no model can change, it is an unbiased estimate of the Kullback-Leibler
-    divergence of q from the rows of T (Proposition 1 of the paper).
+    Apart from a constant that does not depend on q, it is an unbiased estimate of the
+    Kullback-Leibler divergence of q from the rows of T (Proposition 1 of the paper).
 
     Parameters
     ----------

@@ -199,7 +199,7 @@ def _note_failures(failed: dict[int, int], sums: FloatArray, batch: int) -> None
 
 @contextlib.contextmanager
 def computing(n_threads: int = 1) -> Iterator[None]:
-    """Compute on so many threads, with subnormal numbers flushed to 0, inside the context.
+    """Compute on `n_threads` threads, with subnormal numbers flushed to 0, inside the context.
 
     With one thread, sums do not depend on the number of cores, and parallel runs do not wait for
     each other's threads. Subnormal numbers (below 1.2e-38) appear in large numbers where

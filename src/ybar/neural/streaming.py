@@ -237,7 +237,7 @@ class Stream:
                 first += len(block)
 
     def _batches(self, group: Group, names: list[str], at_once: int = 0) -> Iterator[Any]:
-        """Yield the record batches of a group, of so many rows at most."""
+        """Yield the record batches of a group, with at most `at_once` rows each."""
         path, at_once = self.files[group.file], at_once or _BLOCK
         if not path.endswith(_SUFFIXES[1:]):
             with _parquet(path, self.filesystem) as file:
@@ -264,8 +264,8 @@ def stream(
     ----------
     source : path, glob, list of paths, or pyarrow.dataset.Dataset
         Parquet files, or Arrow files (``.arrow``, ``.feather``); a folder stands for all of them in
-        it. All files must have the same columns. Columns that only the names of folders hold are
-        not read.
+        it. All files must have the same columns. Values that
+        only the names of folders hold (Hive partitions) are not read.
     columns : list of str, optional
         The features; by default all columns but the labels. They must hold numbers, none missing.
     max_bytes : int

@@ -73,10 +73,10 @@ def summary(
 ) -> dict[str, Any]:
     """Return the estimated accuracy and the check of T in values that JSON has.
 
-    The accuracy is None if T is refuted or singular, if its error is not known, if no value or
-    every value between 0 and 1 lies within two standard errors of the estimate, or if some of the
-    classes are `absent` among the labels: a model predicts them for almost every row, because no
-    label rules them out.
+    The accuracy is None in these cases: T is refuted or singular; the standard error is not known;
+    no value or every value between 0 and 1 lies within two standard errors of the estimate; some
+    classes are `absent` among the labels. No label rules out an absent class, so a model predicts
+    it for almost every row.
     """
     margin = _N_STD_ERRORS * std_error
     low, high = 1 - error - margin, 1 - error + margin

@@ -94,7 +94,7 @@ def _is_numeric(dtype: Any) -> bool:
 def _kinds_of_numbers(frame: Any) -> list[str]:
     """Return for each column of numbers why it is no feature, or "".
 
-    All columns at once: a method of pandas takes a millisecond for each of a million columns.
+    It reads all columns at once, because methods of pandas take a millisecond per column.
     """
     kinds: list[str] = []
     at_once = max(1, _CELLS_AT_ONCE // max(1, len(frame)))

@@ -77,7 +77,7 @@ class Look(NamedTuple):
 
 
 class Partitioned(NamedTuple):
-    """A fitted model, and what is known about it."""
+    """A fitted model, and the summary that `ybar fit` prints."""
 
     model: TableClassifier
     summary: dict[str, Any]

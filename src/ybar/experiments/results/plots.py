@@ -49,9 +49,9 @@ def loss_curves(runs: Runs, part: Part, dataset: Dataset) -> Figure | None:
     """Plot the training and validation loss of methods, a panel for each setting.
 
     These are the methods that SCEL chooses for (in the paper CPE-I, CPE-F and CPE-T), whose losses
-    can be compared, and those of the user, as far as they were run. Lines are means over trials,
-    each trial with the learning rate chosen at the last epoch; bands are one standard deviation to
-    both sides.
+    can be compared, and the user's own methods. Methods without runs are left out. Lines are
+    means over trials, each trial with the learning rate chosen at the last epoch; bands are one
+    standard deviation to both sides.
     """
     panels: dict[Setting, Histories] = {
         setting: {m: _history(runs, part, m, dataset, setting) for m in _drawn_methods(part)}

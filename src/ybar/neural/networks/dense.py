@@ -32,7 +32,7 @@ class Layer(NamedTuple):
 
     @classmethod
     def of(cls, n_runs: int, n_out: int, n_rows: int, device: torch.device) -> Layer:
-        """Return buffers for so many rows."""
+        """Return buffers for `n_rows` rows."""
         z, g = torch.empty(2, n_runs * n_out, n_rows, device=device).unbind()
         return cls(z, g, z.view(n_runs, n_out, n_rows), g.view(n_runs, n_out, n_rows))
 
