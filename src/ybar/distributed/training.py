@@ -58,7 +58,7 @@ def prepared(X: Any, y: Any, weights: Any, scheme: Scheme, number: int) -> Part:
     n = int(scheme.fraction * len(codes) + generator.random())  # right on average
     held_out[generator.choice(len(codes), n, replace=False)] = True
     kind = np.uint8 if len(scheme.words.table) <= 256 else np.int32
-    observation = scheme.words.codes(y).astype(kind)
+    observation: IntArray = scheme.words.codes(y).astype(kind)
     release_memory()
     return Part(codes, observation, as_weights(weights, len(codes)), held_out)
 
