@@ -14,7 +14,7 @@ def test_what_cannot_be_enforced_is_not_recommended_but_what_it_promises_is_said
     plan = collection.plan(10, budget=6000, random_state=0)
     assert plan.recommended.enforceable
     assert plan["few"].information > plan.recommended.information
-    assert re.search(r"Recommended: subsets.*few .*1\.737 bits per label", words(plan))
+    assert re.search(r"Recommended: subsets.*'few' .*1\.737 bits per label", words(plan))
     few = plan["few"].transition
     alone = collection.plan(10, designs={"only": few})
     assert alone.recommended.name == "only"
