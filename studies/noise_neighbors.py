@@ -34,7 +34,6 @@ FILE = RESULTS / "noise_neighbors.csv"
 SETTING = "noise-0.5"
 NEIGHBORS = range(50, 251, 50)
 LEVELS = np.arange(8) / 10
-PAPER = {"mnist": 91.9, "fashion-mnist": 76.6, "kmnist": 73.2}  # the row KNN, noise 0.5
 
 
 def measured(dataset: str, trial: int) -> dict[str, Any]:
@@ -79,14 +78,15 @@ def measured(dataset: str, trial: int) -> dict[str, Any]:
     }
 
 
-def table(found: list[dict[str, str]]) -> str:
+def table(rows: list[dict[str, str]]) -> str:
     """Return means and standard deviations over the trials, as Markdown."""
     text = [
         "| data | trials | paper | T without noise | T with estimated noise | noise level |",
         "|---|---|---|---|---|---|",
     ]
-    for dataset, paper in PAPER.items():
-        trials = [line for line in found if line["dataset"] == dataset]
+    for dataset in published.DATASETS:
+        paper, _ = published.accuracies()["traditional", "knn", "CPE-KNN", dataset, SETTING]
+        trials = [line for line in rows if line["dataset"] == dataset]
         if not trials:
             continue
         cells = [
@@ -105,7 +105,7 @@ def _summary(values: list[float], digits: int) -> str:
 if __name__ == "__main__":
     done = {(line["dataset"], line["trial"]) for line in lines.read(FILE)}
     for trial in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
-        for dataset in PAPER:
+        for dataset in published.DATASETS:
             if (dataset, str(trial)) not in done:
                 lines.add(FILE, measured(dataset, trial))
                 (RESULTS / "noise_neighbors.md").write_text(table(lines.read(FILE)))
