@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client
+from distributed.comm import CommClosedError
 
 import ybar
 from distributed_helpers import blocks, clusters, unknown
@@ -135,3 +136,13 @@ def test_workers_with_another_version_are_named(client, monkeypatch):
     with pytest.raises(FailureError, match=r"0\.0\.1") as caught:
         DaskCPEBoostingClassifierCV(client=client).fit(X, Y_LAZY)
     assert other in str(caught.value)
+
+
+def test_a_worker_that_is_lost_while_it_is_asked_for_its_version_is_no_error(client, monkeypatch):
+    one, other = client.ncores()
+    versions = {one: ybar.__version__, other: CommClosedError("connection reset by peer")}
+    monkeypatch.setattr(client, "run", lambda *_, **__: versions)
+    workers.check_workers(client)
+    versions[other] = ImportError("no ybar")
+    with pytest.raises(FailureError, match="none that can be imported"):
+        workers.check_workers(client)
